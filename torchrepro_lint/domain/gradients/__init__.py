@@ -5,5 +5,6 @@
 - ``entered_without_gradient`` of ``frozen``: the same within one trace.
 - ``call_without_gradient`` of ``liveness``: whether a call stands in no-grad mode or has a detached input.
 - ``in_evaluation_mode`` of ``modes``: whether a call runs only when the network is not in training mode.
-- ``is_frozen`` of ``frozen``: whether a module's parameters get no gradient.
+- ``frozen_calls`` of ``frozen``: whether a module's parameters get no gradient, and where it runs.
+- ``receives_gradient`` of ``liveness``: whether what a call passes may need a gradient.
 """

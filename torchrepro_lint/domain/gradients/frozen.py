@@ -5,11 +5,9 @@ A module object is tracked forward from its construction through variables, attr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from operator import and_
 
-from torchrepro_lint import limits
-from torchrepro_lint.catalogue.libraries import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.domain.gradients.modes import (
     GRADIENT_MODES,
     grad_mode_at,
@@ -17,63 +15,54 @@ from torchrepro_lint.domain.gradients.modes import (
     is_evaluation_step,
     trains_nothing,
 )
+from torchrepro_lint.domain.gradients.module_tracking import KEEPING, ModuleTracker
 from torchrepro_lint.query.cycles import Lattice
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
-from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
-    Attribute,
     Call,
-    Constant,
     Expression,
-    ExpressionStatement,
-    Loop,
-    Operation,
-    Record,
     Ref,
-    SimpleStatement,
-    Statement,
-    Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
-    class_of,
-    in_project,
-    instance_value,
-    is_local,
-    is_self,
-    last_word,
-    local_symbol,
     path_of,
-    split_name,
+    simple_name,
 )
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import (
-    expressions,
     is_same_reference,
-    iterations,
     last_identifier,
-    statements,
-    subexpressions,
-    without_subscripts,
 )
 from torchrepro_lint.trace.builder import Trace
-from torchrepro_lint.trace.library_models import trains_or_measures
-from torchrepro_lint.trace.traces import Traces
-
-_SIZES = lazy_pattern(r"(?=\w*\Z)\w*(dim|size|shape|weight|bias|features|channels|config|num_)\w*")
 
 
-def is_frozen(project: Traces, run: Trace, function: str, made: Expression | None) -> bool:
-    """Whether the module that a call in a function constructs is frozen, or gets no gradient at any place where it runs."""
-    tracker = _ModuleTracker(project, run, path_of(function), () if made is None else (made,))
+def frozen_calls(
+    project: ProgramIndex, run: Trace, function: str, made: Expression | None, parts: Iterable[str] = ()
+) -> tuple[CallSite, ...] | None:
+    """The calls of the frozen module that a call in a function constructs, or that contains it; none where it gets no gradient at any
+    place where it runs. None if it is not frozen.
+
+    ``parts`` are the words by which the module has the layer that is asked about.
+    """
+    tracker = ModuleTracker(project, run, path_of(function), () if made is None else (made,), parts)
     tracker.follow(function)
-    return tracker.is_frozen or _runs_only_without_gradient(project, run, tracker)
+    if tracker.is_frozen and not tracker.is_trained:
+        return tuple(each for each in tracker.run_sites() if each.function in run.functions)
+    if _runs_only_without_gradient(project, run, tracker):
+        return ()
+    edges = run.call_edges.get(function, ()) if simple_name(function) == "__init__" else ()
+    if not edges or function in run.cycles or tracker.is_trained:
+        return None
+    words = {*parts, *tracker.words()}
+    found = [frozen_calls(project, run, each.caller, each.event.value, words) for each in edges]
+    known = [each for each in found if each is not None]
+    return tuple(site for each in known for site in each) if len(known) == len(found) else None
 
 
-def _runs_only_without_gradient(project: ProgramIndex, run: Trace, tracker: _ModuleTracker) -> bool:
+def _runs_only_without_gradient(project: ProgramIndex, run: Trace, tracker: ModuleTracker) -> bool:
     """Whether each place that runs a tracked module gets no gradient, and there is one."""
     runs = [site for site in tracker.run_sites() if site.function in run.functions]
     if tracker.escapes or not all(_runs_without_gradient(project, run, site) for site in runs):
@@ -140,7 +129,7 @@ def _is_kept_for_no_gradient(project: ProgramIndex, run: Trace, caller: str, eve
     if not any(has_word(project.files[path_of(caller)].summary.calls, word) for word in GRADIENT_MODES):
         return False
     kept = _modules_kept(event)
-    tracker = _ModuleTracker(project, run, path_of(caller), kept)
+    tracker = ModuleTracker(project, run, path_of(caller), kept)
     if kept:
         tracker.follow(caller)
     return bool(kept) and _runs_only_without_gradient(project, run, tracker)
@@ -149,251 +138,8 @@ def _is_kept_for_no_gradient(project: ProgramIndex, run: Trace, caller: str, eve
 def _modules_kept(event: Event) -> tuple[Expression, ...]:
     """What an event constructs or puts into a container, without running it: ``nn.Sequential(*layers)``."""
     match event.value:
-        case Call(func=func, args=args) if last_identifier(func) in _KEEPING:
+        case Call(func=func, args=args) if last_identifier(func) in KEEPING:
             return tuple(arg.value for arg in args)
         case Call(func=func) as call if last_identifier(func)[:1].isupper():
             return (call,)
     return ()
-
-
-_KEEPING = frozenset({"append", "extend", "insert", "add_module", "register_module"})
-# Methods of modules and containers that run no module.
-_NOT_RUNNING = METHODS_WITHOUT_FORWARD | _KEEPING | {"keys", "values", "items", "get", "pop", "index", "copy"}
-# Operators that give one of their operands, or a longer list.
-_CHOICES = frozenset({"if", "and", "or", ":=", "*", "+"})
-# Functions that hand on the modules of a container, or only count them.
-_ITERATING = frozenset(
-    f"builtins.{word}" for word in ("enumerate", "zip", "reversed", "list", "tuple", "iter", "len", "range", "sorted")
-)
-
-
-class _ModuleTracker:
-    """Forward tracking of a module object through variables (``a.py:f.<locals>.net``) and attributes
-    (``a.py:Net.encoder``).
-
-    ``escapes``: it reaches code that is not followed. ``is_frozen``: all its parameters are. An object that a call made
-    with the module is not the module, but may contain it.
-    """
-
-    def __init__(self, project: ProgramIndex, run: Trace, path: str, made: Iterable[Expression]) -> None:
-        self.is_frozen = False
-        self.escapes = False
-        self._project = project
-        self._run = run
-        self._creations = {(path, each) for each in made}
-        self._holders: set[str] = set()
-        self._containers: set[str] = set()
-        self._functions: list[str] = []
-
-    def follow(self, function: str) -> None:
-        """Track the module through a function, and through those that it is passed to."""
-        if function in self._functions:
-            return
-        self._functions.append(function)
-        if len(self._functions) > limits.MAX_FROZEN_FUNCTIONS:
-            self.escapes = True
-            return
-        path, _, own = split_name(function)
-        resolver = self._project.resolver
-        for body in [each.body for each in resolver.functions(function)] if own else [self._project.files[path].body]:
-            for top in body:
-                for statement in statements((top,)):
-                    self._visit(function, statement)
-                self.is_frozen = self.is_frozen or self._freezes(function, top)
-
-    def run_sites(self) -> Iterator[CallSite]:
-        """The calls that run the module."""
-        owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
-        nested = tuple(local_symbol(each, "") for each in self._functions)
-        for owner in sorted(owners):
-            self._add_loop_variables(owner)
-        for path in sorted({path_of(each) for each in self._functions}):
-            for site in self._project.calls(path):
-                tracked = site.function in self._functions
-                inside = tracked or site.function.startswith(nested)
-                if not inside and self._project.resolver.owner(site.function) not in owners:
-                    continue
-                if not tracked and any(self._is_module(site.function, arg.value) for arg in site.call.args):
-                    self.escapes = self.escapes or not _ITERATING.issuperset(site.names) or not site.names
-                func = without_subscripts(site.call.func)
-                is_run = isinstance(func, Ref) and _NOT_RUNNING.isdisjoint(func.path[-1:])
-                if is_run and self._is_module(site.function, func):
-                    yield site
-
-    def run_sites_elsewhere(self) -> Iterator[CallSite]:
-        """The calls in other classes and functions of the trace that may run an attribute: ``model.encoder(x)``."""
-        resolver = self._project.resolver
-        owners = {resolver.owner(each) for each in self._functions} - {""}
-        words = frozenset(last_word(each) for each in self._holders if not is_local(each))
-        for path in sorted(self._run.paths & resolver.call_graph.paths(words)):
-            for called in self._project.calls_on(path, words):
-                if called.function in self._run.functions and resolver.owner(called.function) not in owners:
-                    of = [class_of(each) for each in resolver.receiver(path, called.call.func)]
-                    if not of or not owners.isdisjoint(of):
-                        yield self._project.site(path, called)
-
-    def _add_loop_variables(self, owner: str) -> None:
-        """The variables of loops over modules that a class stores: ``for block in self.blocks``."""
-        for each in _iterations_of(self._project, owner):
-            if any(self._is_module(each.function, part) for part in each.attributes):
-                self._add_variables(each.function, each.target)
-
-    def _add_variables(self, function: str, target: Expression) -> None:
-        for each in subexpressions(target):
-            if isinstance(each, Ref) and not each.path:
-                self._holders.add(self._location(function, each))
-
-    def _visit(self, function: str, statement: Statement) -> None:
-        read = statement.value if isinstance(statement, Assign) else None
-        values = tuple(expressions(statement)) if read is None else (read,)
-        parts = ((path_of(function), each) for value in values for each in subexpressions(value))
-        if not any(each in self._creations or self._is_module(function, each[1]) for each in parts):
-            return
-        match statement:
-            case Assign(targets=targets, value=value) if value is not None:
-                is_result = self._is_result(function, value)
-                for target in targets:
-                    if not is_result:
-                        self._add_holder(function, target)
-                    elif isinstance(target, Ref) and not target.path:
-                        self._containers.add(self._location(function, target))
-            case Loop(target=target) if target is not None:
-                self._add_variables(function, target)
-            case ExpressionStatement(value=Call(func=func) as call) if not self._is_module(function, func):
-                self._track_argument(function, call)
-            case SimpleStatement(kind="return"):
-                self._track_return(function)
-
-    def _track_return(self, function: str) -> None:
-        """The function returns the module: its calls now give the module."""
-        entries = self._run.call_edges.get(function, ())
-        self.escapes = self.escapes or not entries or any(each.caller in self._functions for each in entries)
-        for each in entries:
-            if each.event.value is not None:
-                self._creations.add((path_of(each.caller), each.event.value))
-            self.follow(each.caller)
-
-    def _track_argument(self, function: str, call: Call) -> None:
-        """The module is an argument: of a list's ``append``, or of a function of the project."""
-        match call.func:
-            case Ref(path=("append" | "extend" | "add_module",)) as func:
-                self._add_holder(function, func._replace(path=()))
-                return
-        path = path_of(function)
-        targets = [name for name in self._project.names(path, call.func) if self._project.resolver.functions(name)]
-        self.escapes = self.escapes or not targets
-        self._bind_parameters(function, call, targets)
-
-    def _bind_parameters(self, function: str, call: Call, targets: list[str]) -> None:
-        """The module is an argument of functions of the project."""
-        for target in targets:
-            for definition in self._project.resolver.functions(target):
-                for arg, param in self._project.resolver.call_graph.receiving(path_of(function), call, definition):
-                    if any(self._is_module(function, each) for each in subexpressions(arg.value)):
-                        self._holders.add(local_symbol(target, param.name))
-            self.follow(target)
-
-    def _is_result(self, function: str, value: Expression) -> bool:
-        """``out = model(x)`` holds no module; ``layers = model.children()`` does."""
-        if isinstance(value, Operation):
-            return value.op not in _CHOICES or any(self._is_run(function, each) for each in value.operands)
-        while isinstance(value, Attribute | Subscript) and (path_of(function), value) not in self._creations:
-            value = value.value  # ``model(x).last_hidden_state``
-        if not isinstance(value, Call) or (path_of(function), value) in self._creations:
-            return False
-        called = without_subscripts(value.func)
-        if self._is_module(function, called):
-            return isinstance(called, Ref) and not set(called.path[-1:]) & {"children", "modules", "to", "cuda"}
-        names = self._project.names(path_of(function), value.func)
-        self.escapes = self.escapes or self._is_trainer(names)
-        if any(self._project.resolver.functions(name) for name in names):
-            self._track_argument(function, value)
-            return True
-        if constructors := self._constructors(names):
-            self._bind_parameters(function, value, constructors)
-        return bool(constructors)
-
-    def _is_run(self, function: str, value: Expression) -> bool:
-        return isinstance(value, Call) and self._is_module(function, without_subscripts(value.func))
-
-    def _constructors(self, names: tuple[str, ...]) -> list[str]:
-        """The constructors of the project's classes: the object that they make contains the module."""
-        resolver = self._project.resolver
-        inits = [each for name in names if resolver.classes(name) for each in resolver.methods(name, "__init__")]
-        return inits if all(map(resolver.functions, inits)) else []
-
-    def _is_trainer(self, names: tuple[str, ...]) -> bool:
-        """Whether a call makes a trainer of a library, or a subclass of one, which runs the module itself."""
-        ancestry = self._project.resolver.ancestry
-        outside = {each for name in names for each in ancestry(name) if not in_project(each)}
-        return trains_or_measures(f"{instance_value(each)}.{word}" for each in outside for word in ("fit", "train"))
-
-    def _freezes(self, function: str, statement: Statement) -> bool:
-        """``for p in net.parameters(): p.requires_grad = False``, and ``net.requires_grad_(False)``."""
-        match statement:
-            case Loop(source=Call(func=Ref(path=(*_, "parameters" | "named_parameters")) as func), body=body):
-                return self._is_covered(function, func) and any(
-                    isinstance(target, Ref) and target.path[-1:] == ("requires_grad",) and _is_false(each.value)
-                    for each in body
-                    if isinstance(each, Assign)
-                    for target in each.targets
-                )
-            case ExpressionStatement(value=Call(func=Ref(path=(*_, "requires_grad_")) as func, args=(arg,))):
-                return self._is_covered(function, func) and _is_false(arg.value)
-        return False
-
-    def _add_holder(self, function: str, target: Expression) -> None:
-        if not isinstance(target, Ref) or len(target.path) > int(_is_self(target)):
-            # ``net.head = ...`` sets a part of the module.
-            self.escapes = self.escapes or not self._is_module(function, target)
-            return
-        self._holders.add(self._location(function, target))
-
-    def _is_module(self, function: str, expression: Expression) -> bool:
-        return (
-            isinstance(expression, Ref)
-            and bool(expression.roots)
-            and self._location(function, expression) in self._holders
-            and not any(_SIZES.fullmatch(word) for word in expression.path[_is_self(expression) :])
-        )
-
-    def _is_covered(self, function: str, func: Ref) -> bool:
-        """Whether a method is called on the module, or on an object that contains it."""
-        whole = len(func.path) == 1 and bool(func.roots) and self._location(function, func) in self._containers
-        return whole or self._is_module(function, func)
-
-    def _location(self, function: str, reference: Ref) -> str:
-        """The variable or attribute of the function's class that a reference is read from."""
-        if _is_self(reference) and reference.path:
-            return f"{self._project.resolver.owner(function)}.{reference.path[0]}"
-        return f"{path_of(function)}{reference.roots[0]}"
-
-
-class _Iteration(Record, frozen=True):
-    """A loop in a method: its target, and the attributes of ``self`` that its source mentions."""
-
-    function: str
-    target: Expression
-    attributes: tuple[Ref, ...]
-
-
-@query()
-def _iterations_of(project: ProgramIndex, owner: str) -> tuple[_Iteration, ...]:
-    """The loops over attributes in the methods of a class."""
-    path = path_of(owner)
-    return tuple(
-        _Iteration(path + method.name, target, parts)
-        for method in project.files[path].functions
-        if method.owner and f"{path}{method.owner}" == owner
-        for statement in statements(method.body)
-        for target, source in iterations(statement)
-        if (parts := tuple(each for each in subexpressions(source) if isinstance(each, Ref) and _is_self(each)))
-    )
-
-
-def _is_self(reference: Ref) -> bool:
-    return any(map(is_self, reference.roots))
-
-
-def _is_false(value: Expression | None) -> bool:
-    return isinstance(value, Constant) and value.value is False

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchrepro_lint import limits
+from torchrepro_lint.catalogue.libraries import FLUENT_METHODS
+from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient
 from torchrepro_lint.domain.gradients.modes import grad_mode_at, in_evaluation_mode, in_no_grad_mode, trains_nothing
 from torchrepro_lint.domain.programs import programs_reaching
@@ -16,7 +18,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import CallPlace
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.binding import known_argument
+from torchrepro_lint.syntax.binding import known_argument, parameter_argument, takes_receiver
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -44,7 +46,8 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import last_identifier, read_expressions, statements, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, read_expressions, receiver_of, statements, subexpressions
+from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.traces import Traces
 
 # Attributes and methods of a tensor without gradient: detached copies, Python numbers, arrays, sizes, integers.
@@ -217,9 +220,64 @@ def _calls(project: ProgramIndex, function: str) -> Iterator[tuple[str, Sequence
                 yield from project.calls_of(method) if in_project(method) else ()
 
 
+def receives_gradient(project: Traces, run: Trace, site: CallSite) -> bool:
+    """Whether what a call passes in a trace may need a gradient: a module made it, and nothing detached it since."""
+    path, inputs = path_of(site.function), _GradientInputs(project, run)
+    return any(inputs.may_need(path, arg.value) for arg in site.call.args)
+
+
+class _GradientInputs:
+    """What the values of expressions come from, backward, up to the modules that make them; each expression is visited once."""
+
+    def __init__(self, project: Traces, run: Trace) -> None:
+        self._names = project.resolver
+        self._types = type_inference(project)
+        self._run = run
+        self._seen: set[tuple[str, Expression]] = set()
+
+    def may_need(self, path: str, expression: Expression) -> bool:
+        """Whether a module makes what an expression is computed from."""
+        if (path, expression) in self._seen or len(self._seen) > limits.MAX_DEAD_EXPRESSIONS:
+            return False
+        self._seen.add((path, expression))
+        if _is_detached(expression) or self._types.of(path, expression).grad is False:
+            return False
+        match expression:
+            case Call(func=func, args=args):
+                if self._types.of(path, func).kind == "module":
+                    return True
+                receiver = receiver_of(func)
+                parts = [arg.value for arg in args] + ([receiver] if receiver is not None else [])
+                return not _stops_gradient(last_identifier(func)) and any(self.may_need(path, each) for each in parts)
+            case Ref(path=words) if any(map(_stops_gradient, words)):
+                return False
+            case Ref():
+                found = [each for each in self._names.values(path, expression) if each != (path, expression)]
+                return any(self.may_need(*each) for each in found or self._passed(path, expression))
+            case Operation(operands=operands):
+                return any(self.may_need(path, each) for each in operands)
+            case Subscript(value=value) | Attribute(value=value):
+                return self.may_need(path, value)
+            case Collection(items=items):
+                return any(self.may_need(path, each) for each in items if each is not None)
+        return False
+
+    def _passed(self, path: str, variable: Ref) -> Iterator[tuple[str, Expression]]:
+        """What the calls by which the trace enters a function pass for its parameter."""
+        for known in filter(None, (self._names.parameter(path + root) for root in variable.roots)):
+            function = known.function
+            for edge in (
+                self._run.call_edges.get(path + function.name, ()) if not known.param.kind.startswith("*") else ()
+            ):
+                call, bound = edge.event.value, takes_receiver(function)
+                arg = (
+                    parameter_argument(call, function, known.position, bound=bound) if isinstance(call, Call) else None
+                )
+                if arg is not None and not arg.star:
+                    yield path_of(edge.caller), arg.value
+
+
 _DETACHING = frozenset({"detach", "detach_", "data"})
-# Methods that return the module itself.
-_RETURNS_MODULE = frozenset({"to", "cuda", "cpu", "eval"})
 
 
 def call_without_gradient(project: ProgramIndex, site: CallSite) -> bool:
@@ -244,7 +302,7 @@ def _only_used_in_calls(project: Traces, path: str, function: Function, root: st
         ref.start
         for statement in statements(function.body)
         for ref in _references_read(statement)
-        if root in ref.roots and _RETURNS_MODULE.isdisjoint(ref.path)
+        if root in ref.roots and FLUENT_METHODS.isdisjoint(ref.path)
     }
     calls = [site for site in project.calls(path) if function.start <= site.call.start < function.end]
     off = called_without_gradient(project, path + function.name)

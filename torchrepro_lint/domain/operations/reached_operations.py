@@ -12,7 +12,8 @@ from functools import partial
 from torchrepro_lint.catalogue.rows import OperationRow
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.domain.determinism_mode import programs_reaching_or_importing
-from torchrepro_lint.domain.gradients.frozen import entered_without_gradient, is_frozen
+from torchrepro_lint.domain.gradients.frozen import entered_without_gradient, frozen_calls
+from torchrepro_lint.domain.gradients.liveness import receives_gradient
 from torchrepro_lint.domain.gradients.modes import only_in_training_mode
 from torchrepro_lint.domain.operations.cases import Case
 from torchrepro_lint.domain.operations.gaps import first_gap
@@ -287,7 +288,10 @@ def _trains_no_layer(context: Context, program: Program, function: str, made: Ex
         makers = [resolver.owner(each) if simple_name(each) == "__init__" else "" for each in callers]
         ways = [resolver.methods(each, "forward") if each else () for each in makers]
     untrained = [any(entered_without_gradient(project, run, each) for each in some) for some in ways]
-    return (bool(untrained) and all(untrained)) or is_frozen(project, run, function, made)
+    if untrained and all(untrained):
+        return True
+    frozen = frozen_calls(project, run, function, made)
+    return frozen is not None and not any(receives_gradient(project, run, each) for each in frozen)
 
 
 def runs_only_without_gradient(context: Context, case: Case) -> bool:

@@ -6,6 +6,6 @@
 - ``Arguments`` of ``options``: the parsed options of ``check``.
 - ``run_check`` of ``check``: the command ``check``; ``watch`` of ``watch``: again after each change.
 - ``SURVEY_COMMANDS``, ``survey`` of ``survey``: the commands about many repositories.
-- ``run_report``, ``run_trace`` of ``reports``; ``run_explain``, ``run_ops`` of ``catalogue_commands``: the other commands.
+- ``run_report``, ``run_trace``, ``run_explain``, ``run_ops`` of ``reports``: the other commands.
 - ``out``, ``note``, ``save``, ``progress`` of ``terminal``: output to the standard streams and to files.
 """

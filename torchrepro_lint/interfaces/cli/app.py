@@ -65,7 +65,7 @@ def explain(message: str | None, paths: tuple[str, ...], torch_version: str | No
     MESSAGE is the text of the error in quotes, a whole traceback, or the name in the error alone. Without MESSAGE, or with -,
     standard input is read.
     """
-    from torchrepro_lint.interfaces.cli.catalogue_commands import run_explain
+    from torchrepro_lint.interfaces.cli.reports import run_explain
 
     return run_explain(message, paths, torch_version, output_format)
 
@@ -91,7 +91,7 @@ def ops(name: str | None, torch_version: str | None, output_format: str, output:
     Without NAME all operations are listed, as they behave in the torch version of the project. With NAME (F.interpolate,
     nn.Upsample, index_select, ...) one operation is shown in every release.
     """
-    from torchrepro_lint.interfaces.cli.catalogue_commands import run_ops
+    from torchrepro_lint.interfaces.cli.reports import run_ops
 
     return run_ops(name, torch_version, output_format, output)
 
