@@ -66,19 +66,17 @@ class ModuleTracker:
     """Forward tracking of a module object through variables (``a.py:f.<locals>.net``) and attributes
     (``a.py:Net.encoder``).
 
-    ``escapes``: it reaches code that is not followed. ``is_frozen``: all its parameters are, at some time; ``is_trained``: something gives
-    them a gradient. An object that a call made
+    ``escapes``: it reaches code that is not followed. ``is_frozen``: all its parameters are, at some time, but for parts that begin with
+    ``except_words``; ``is_trained``: something gives them a gradient. An object that a call made
     with the module is not the module, but may contain it.
     """
 
-    def __init__(
-        self, project: ProgramIndex, run: Trace, path: str, made: Iterable[Expression], parts: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, project: ProgramIndex, run: Trace, path: str, made: Iterable[Expression]) -> None:
         self.is_frozen = False
         self.escapes = False
         self.is_trained = False
         self._certain = True
-        self._parts = frozenset(parts)
+        self.except_words: frozenset[str] = frozenset()
         self._project = project
         self._run = run
         self._creations = {(path, each) for each in made}
@@ -250,9 +248,10 @@ class ModuleTracker:
             if not self._is_covered(function, whole):
                 continue
             if not each.freezes:
-                self.is_trained = self.is_trained or not parts or not self._is_frozen_but(parts)
-            elif not parts:
-                self.is_frozen = self.is_frozen or (certain and self._is_frozen_but(each.except_words))
+                self.is_trained = self.is_trained or not parts or not _are_heads(parts)
+            elif not parts and certain and _are_heads(each.except_words):
+                self.except_words |= {word.partition(".")[0] for word in each.except_words}
+                self.is_frozen = self.is_frozen or self.words().isdisjoint(self.except_words)
 
     def _follow_freezing(self, function: str, statement: Statement) -> None:
         """A method of the class that keeps the module: ``self.freeze_encoder()``."""
@@ -261,11 +260,6 @@ class ModuleTracker:
                 for name in self._project.names(path_of(function), func):
                     if self._holders and self._project.resolver.functions(name):
                         self.follow(name, certain=self._certain)
-
-    def _is_frozen_but(self, words: tuple[str, ...]) -> bool:
-        """Whether the module has nothing left of which the names have these words, but for the last layers of a classifier."""
-        own = self.words() | self._parts
-        return all(_HEADS.fullmatch(word) and word.partition(".")[0] not in own for word in words)
 
     def _add_holder(self, function: str, target: Expression) -> None:
         if not isinstance(target, Ref) or len(target.path) > int(_is_self(target)):
@@ -302,6 +296,11 @@ class ModuleTracker:
 
 def _is_self(reference: Ref) -> bool:
     return any(map(is_self, reference.roots))
+
+
+def _are_heads(words: Iterable[str]) -> bool:
+    """Whether words are those of the last layers of a classifier."""
+    return all(map(_HEADS.fullmatch, words))
 
 
 class _Iteration(Record, frozen=True):
