@@ -11,6 +11,7 @@ from typing import NamedTuple
 from torchrepro_lint.domain.gradients.modes import (
     GRADIENT_MODES,
     grad_mode_at,
+    gradient_settings,
     in_no_grad_mode,
     is_evaluation_step,
     trains_nothing,
@@ -32,10 +33,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
 )
 from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import (
-    is_same_reference,
-    last_identifier,
-)
+from torchrepro_lint.syntax.visitor import is_same_reference, last_identifier, statements
 from torchrepro_lint.trace.builder import Trace
 
 
@@ -54,12 +52,35 @@ def frozen_calls(
     """
     tracker = ModuleTracker(project, run, path_of(function), () if made is None else (made,))
     tracker.follow(function)
-    if tracker.is_frozen and not tracker.is_trained:
+    if _stays_frozen(project, run, tracker):
         return _calls_in(run, tracker)
     if _runs_only_without_gradient(project, run, tracker):
         return ()
     outer = None if tracker.is_trained else _frozen_where_made(project, run, function)
     return outer.calls if outer is not None and tracker.words().isdisjoint(outer.except_words) else None
+
+
+def _stays_frozen(project: ProgramIndex, run: Trace, tracker: ModuleTracker) -> bool:
+    """Whether a module is frozen, and no method of the trace gives its parameters a gradient again."""
+    return (
+        tracker.is_frozen and not tracker.is_trained and tracker.words().isdisjoint(_attributes_trained(project, run))
+    )
+
+
+@query()
+def _attributes_trained(project: ProgramIndex, run: Trace) -> frozenset[str]:
+    """The attributes whose parameters a trace gives a gradient: ``for p in self.encoder.parameters(): p.requires_grad = True``."""
+    reads = project.database.reads
+    for path in run.paths if reads.incremental else ():
+        reads.record_read(path)
+    return frozenset(
+        word
+        for function in run.functions
+        for each in project.resolver.functions(function)
+        for statement in statements(each.body)
+        for setting in gradient_settings(statement)
+        for word in (setting.func.path[:-1] if not setting.freezes else ())
+    )
 
 
 def _calls_in(run: Trace, tracker: ModuleTracker) -> tuple[CallSite, ...]:
@@ -80,7 +101,7 @@ def _frozen_where_made(project: ProgramIndex, run: Trace, constructor: str) -> F
         )
         tracker.follow(each.caller)
         found = None
-        if tracker.is_frozen and not tracker.is_trained:
+        if _stays_frozen(project, run, tracker):
             found = Freezing(_calls_in(run, tracker), tracker.except_words)
         elif not tracker.is_trained and constructor not in run.cycles:
             found = _frozen_where_made(project, run, each.caller)
