@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Constant, Expression, Record, Ref, SyntaxTree
-from torchrepro_lint.syntax.qualified_names import is_local, simple_name
+from torchrepro_lint.syntax.qualified_names import is_local, is_own, simple_name
 from torchrepro_lint.syntax.visitor import body_expressions, last_identifier
 
 _CLICK = frozenset(f"{library}.option" for library in ("click", "rich_click", "cloup", "asyncclick"))
 _FLAG = lazy_pattern(r"--?[A-Za-z][\w-]*")
+_ARGPARSE = frozenset({"type", "default", "help", "action", "nargs", "required", "choices", "dest", "metavar", "const"})
 _NONE = Constant(0, 0, None)
 _SWITCHES = {"store_true": Constant(0, 0, False), "store_false": Constant(0, 0, True)}
 
@@ -79,9 +80,12 @@ def _declares(call: Call) -> bool:
 
 
 def _takes_flag(call: Call) -> bool:
-    """Whether a function of the program's own gets a flag: ``add = parser.add_argument; add("--seed", default=0)``."""
-    first = call.args[0].value if call.args else None
-    return isinstance(first, Constant) and isinstance(first.value, str) and _FLAG.fullmatch(first.value) is not None
+    """Whether a function of the program's own gets a flag and what argparse takes: ``add = parser.add_argument; add("--n", type=int)``."""
+    if not call.args or all(arg.keyword not in _ARGPARSE for arg in call.args):
+        return False
+    first, func = call.args[0].value, call.func
+    is_flag = isinstance(first, Constant) and isinstance(first.value, str) and _FLAG.fullmatch(first.value) is not None
+    return is_flag and isinstance(func, Ref) and any(map(is_own, func.roots))
 
 
 def is_click(call: Call) -> bool:
