@@ -28,10 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Ref,
 )
-from torchrepro_lint.syntax.qualified_names import (
-    path_of,
-    simple_name,
-)
+from torchrepro_lint.syntax.qualified_names import class_of, path_of, simple_name
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import is_same_reference, last_identifier, statements
 from torchrepro_lint.trace.builder import Trace
@@ -61,26 +58,30 @@ def frozen_calls(
 
 
 def _stays_frozen(project: ProgramIndex, run: Trace, tracker: ModuleTracker) -> bool:
-    """Whether a module is frozen, and no method of the trace gives its parameters a gradient again."""
-    return (
-        tracker.is_frozen and not tracker.is_trained and tracker.words().isdisjoint(_attributes_trained(project, run))
-    )
+    """Whether a module is frozen, and nothing in the trace gives its parameters a gradient again."""
+    if not tracker.is_frozen or tracker.is_trained:
+        return False
+    return (tracker.words() | tracker.owners()).isdisjoint(_trained_again(project, run))
 
 
 @query()
-def _attributes_trained(project: ProgramIndex, run: Trace) -> frozenset[str]:
-    """The attributes whose parameters a trace gives a gradient: ``for p in self.encoder.parameters(): p.requires_grad = True``."""
+def _trained_again(project: ProgramIndex, run: Trace) -> frozenset[str]:
+    """The attributes, and the classes of the objects, whose parameters a trace gives a gradient:
+    ``for p in self.encoder.parameters(): p.requires_grad = True``.
+    """
     reads = project.database.reads
     for path in run.paths if reads.incremental else ():
         reads.record_read(path)
-    return frozenset(
-        word
-        for function in run.functions
-        for each in project.resolver.functions(function)
-        for statement in statements(each.body)
-        for setting in gradient_settings(statement)
-        for word in (setting.func.path[:-1] if not setting.freezes else ())
-    )
+    found: set[str] = set()
+    for function in run.functions:
+        path, own = path_of(function), project.resolver.functions(function)
+        for body in [each.body for each in own] or [project.files[path].body]:
+            for statement in statements(body):
+                for func in (each.func for each in gradient_settings(statement) if not each.freezes):
+                    found.update(func.path[:-1])
+                    if len(func.path) == 1:
+                        found.update(class_of(each) for each in project.resolver.receiver(path, func))
+    return frozenset(found)
 
 
 def _calls_in(run: Trace, tracker: ModuleTracker) -> tuple[CallSite, ...]:

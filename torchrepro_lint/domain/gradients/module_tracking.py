@@ -106,6 +106,10 @@ class ModuleTracker:
         """The words by which the module is kept."""
         return frozenset(map(last_word, self._holders))
 
+    def owners(self) -> frozenset[str]:
+        """The classes whose objects keep the module."""
+        return frozenset(each.rpartition(".")[0] for each in self._holders if not is_local(each))
+
     def run_sites(self) -> Iterator[CallSite]:
         """The calls that run the module."""
         owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
