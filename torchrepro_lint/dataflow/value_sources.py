@@ -333,12 +333,9 @@ class ValueSourceAnalysis:
                 yield from self.list_items(holder).excess[key : key + 1]  # one that was appended
 
     def _index(self, holder: Closure, index: Expression) -> Closure:
-        """An index, or the one literal that a call passes for it: a parameter, an attribute of the receiver."""
-        place, given = holder._replace(value=index), holder.environment
-        if isinstance(index, Ref) and (
-            (given.receiver_class and len(index.path) == 1)
-            or any(f"{place.path}{root}" in given.arguments for root in index.roots)
-        ):
+        """An index, or the one literal that a call passes for it as a parameter."""
+        place = holder._replace(value=index)
+        if isinstance(index, Ref) and any(f"{place.path}{root}" in place.environment.arguments for root in index.roots):
             found = self.of(place)
             return found[0] if len(found) == 1 and isinstance(found[0].value, Constant) else place
         return place

@@ -12,7 +12,8 @@ from torchrepro_lint.syntax.visitor import body_expressions, last_identifier
 
 _CLICK = frozenset(f"{library}.option" for library in ("click", "rich_click", "cloup", "asyncclick"))
 _FLAG = lazy_pattern(r"--?[A-Za-z][\w-]*")
-_ARGPARSE = frozenset({"type", "default", "help", "action", "nargs", "required", "choices", "dest", "metavar", "const"})
+# Arguments of argparse's that other functions that get a flag hardly have.
+_ARGPARSE = frozenset({"type", "action", "nargs", "required", "choices", "dest", "metavar"})
 _NONE = Constant(0, 0, None)
 _SWITCHES = {"store_true": Constant(0, 0, False), "store_false": Constant(0, 0, True)}
 

@@ -195,8 +195,6 @@ def _returns_integers(project: ValueFlow, path: str, worker: Expression) -> bool
 
 # Methods and functions whose results are no integers.
 _FLOATING = frozenset({"mean", "nanmean", "std", "nanstd", "var", "nanvar", "norm", "average"})
-# Functions of NumPy that fill an array with floating-point numbers unless they get a type.
-_FILLED = frozenset(f"numpy.{word}" for word in ("zeros", "ones", "empty"))
 
 
 def sum_kind(analysis: TaintContext, tainted: TaintedValue, value: Expression, target: Ref, loop: Loop) -> str:
@@ -220,7 +218,8 @@ def sum_kind(analysis: TaintContext, tainted: TaintedValue, value: Expression, t
         return "list"
     if completed or known.kind == "float" or known.family == "floating" or _is_floating(value):
         return "float"
-    return "float" if any(_starts_floating(analysis, *each) for each in found) else ""
+    starts = any(isinstance(each, Constant) and type(each.value) is float for _, each in found)
+    return "float" if starts else ""
 
 
 def _is_floating(value: Expression) -> bool:
@@ -234,12 +233,3 @@ def _is_floating(value: Expression) -> bool:
         case Subscript(value=whole):
             return _is_floating(whole)
     return False
-
-
-def _starts_floating(analysis: TaintContext, path: str, first: Expression) -> bool:
-    """Whether a sum starts as a floating-point number, a tensor or an array of them."""
-    if isinstance(first, Call) and not _FILLED.isdisjoint(analysis.names.names(path, first.func)):
-        return len(first.args) == 1
-    if isinstance(first, Constant):
-        return type(first.value) is float
-    return type_inference(analysis.project).of(path, first).family == "floating"

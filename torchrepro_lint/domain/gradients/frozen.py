@@ -6,7 +6,6 @@ A module object is tracked forward from its construction through variables, attr
 from __future__ import annotations
 
 from operator import and_
-from typing import NamedTuple
 
 from torchrepro_lint.domain.gradients.modes import (
     GRADIENT_MODES,
@@ -28,24 +27,17 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Ref,
 )
-from torchrepro_lint.syntax.qualified_names import class_of, path_of, simple_name
+from torchrepro_lint.syntax.qualified_names import class_of, path_of
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import is_same_reference, last_identifier, statements
 from torchrepro_lint.trace.builder import Trace
 
 
-class Freezing(NamedTuple):
-    """How a module is frozen: the calls that run it, and the first words in the names of the parts that are left out."""
-
-    calls: tuple[CallSite, ...]
-    except_words: frozenset[str] = frozenset()
-
-
 def frozen_calls(
     project: ProgramIndex, run: Trace, function: str, made: Expression | None
 ) -> tuple[CallSite, ...] | None:
-    """The calls of the frozen module that a call in a function constructs, or that contains it; none where it gets no gradient at any
-    place where it runs. None if it is not frozen.
+    """The calls of the frozen module that a call in a function constructs; none where it gets no gradient at any place where it runs.
+    None if it is not frozen.
     """
     tracker = ModuleTracker(project, run, path_of(function), () if made is None else (made,))
     tracker.follow(function)
@@ -53,8 +45,7 @@ def frozen_calls(
         return _calls_in(run, tracker)
     if _runs_only_without_gradient(project, run, tracker):
         return ()
-    outer = None if tracker.is_trained else _frozen_where_made(project, run, function)
-    return outer.calls if outer is not None and tracker.words().isdisjoint(outer.except_words) else None
+    return None
 
 
 def _stays_frozen(project: ProgramIndex, run: Trace, tracker: ModuleTracker) -> bool:
@@ -86,31 +77,6 @@ def _trained_again(project: ProgramIndex, run: Trace) -> frozenset[str]:
 
 def _calls_in(run: Trace, tracker: ModuleTracker) -> tuple[CallSite, ...]:
     return tuple(each for each in tracker.run_sites() if each.function in run.functions)
-
-
-@query()
-def _frozen_where_made(project: ProgramIndex, run: Trace, constructor: str) -> Freezing | None:
-    """How the objects are frozen that a constructor of a class makes, or those that contain them; None if one is not."""
-    reads = project.database.reads
-    for path in run.paths if reads.incremental else ():
-        reads.record_read(path)  # the key is an identity: a change of the trace must drop it
-    edges = run.call_edges.get(constructor, ()) if simple_name(constructor) == "__init__" else ()
-    calls, words = list[CallSite](), set[str]()
-    for each in edges:
-        tracker = ModuleTracker(
-            project, run, path_of(each.caller), () if each.event.value is None else (each.event.value,)
-        )
-        tracker.follow(each.caller)
-        found = None
-        if _stays_frozen(project, run, tracker):
-            found = Freezing(_calls_in(run, tracker), tracker.except_words)
-        elif not tracker.is_trained and constructor not in run.cycles:
-            found = _frozen_where_made(project, run, each.caller)
-        if found is None or not tracker.words().isdisjoint(found.except_words):
-            return None
-        calls += found.calls
-        words |= found.except_words
-    return Freezing(tuple(calls), frozenset(words)) if edges else None
 
 
 def _runs_only_without_gradient(project: ProgramIndex, run: Trace, tracker: ModuleTracker) -> bool:

@@ -20,7 +20,6 @@ from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
     Call,
-    Collection,
     Constant,
     Expression,
     ExpressionStatement,
@@ -39,11 +38,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import (
-    blocks,
-    expressions_within,
-    last_identifier,
-)
+from torchrepro_lint.syntax.visitor import blocks, expressions_within, last_identifier, statements
 from torchrepro_lint.trace.events import TraceEvent, guards
 
 _EVALUATION_FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
@@ -256,66 +251,34 @@ def _is_switched_off(each: Expression, made: Call) -> bool:
 
 
 class GradientSetting(NamedTuple):
-    """A statement that gives parameters a gradient, or takes it: the call that has them (``net.parameters()``), whether it takes the
-    gradient, and the words in the names of those that it leaves out.
-    """
+    """A statement that gives parameters a gradient, or takes it: the call that has them (``net.parameters()``)."""
 
     func: Ref
     freezes: bool
-    except_words: tuple[str, ...] = ()
 
 
 def gradient_settings(statement: Statement) -> Iterator[GradientSetting]:
-    """``for p in net.parameters(): p.requires_grad = False``, and ``net.requires_grad_(False)``."""
+    """``for p in net.parameters(): p.requires_grad = False``, and ``net.requires_grad_(False)``. Under a test only what gives a gradient
+    counts, and a loop that may skip parameters freezes none.
+    """
     match statement:
         case Loop(source=Call(func=Ref(path=(*_, "parameters" | "named_parameters")) as func), body=body):
-            yield from (GradientSetting(func, freezes, words) for freezes, words in _settings_in(body))
+            certain = not any(isinstance(each, SimpleStatement) for each in statements(body))
+            plain = [flag for each in body for flag in _flags(each)]
+            tested = [flag for each in statements(body) if each not in body for flag in _flags(each)]
+            yield from (GradientSetting(func, flag) for flag in plain if certain or not flag)
+            yield from (GradientSetting(func, flag) for flag in tested if not flag)
         case ExpressionStatement(value=Call(func=Ref(path=(*_, "requires_grad_")) as func, args=args)):
             yield GradientSetting(func, bool(args) and _is_false(args[0].value))
 
 
-def _settings_in(body: tuple[Statement, ...]) -> Iterator[tuple[bool, tuple[str, ...]]]:
-    """How a loop over parameters sets their gradient, each time with the words in the names of those that it leaves out."""
-    for each in body:
-        match each:
-            case Assign(targets=targets, value=value) if value is not None and any(map(_is_flag, targets)):
-                words = _excluded(Operation(value.start, value.end, "not", (value,)))
-                yield bool(words) or _is_false(value), words
-            case ExpressionStatement(value=Call(func=Ref(path=(*_, "requires_grad_")), args=args)):
-                yield bool(args) and _is_false(args[0].value), ()
-            case If(test=test, body=inner, orelse=others):
-                words = _excluded(test)
-                if not words and (words := _excluded(Operation(test.start, test.end, "not", (test,)))):
-                    inner, others = others, ()
-                if words:
-                    yield from ((freezes, (*words, *more)) for freezes, more in _settings_in(inner))
-                else:
-                    yield from (each for each in _settings_in((*inner, *others)) if not each[0])
-
-
-def _is_flag(target: Expression) -> bool:
-    return isinstance(target, Ref | Attribute) and last_identifier(target) == "requires_grad"
-
-
-def _excluded(test: Expression) -> tuple[str, ...]:
-    """The words that a test finds missing in a name: ``"fc" not in name``, ``not name.startswith("fc")``; empty for any other."""
-    match test:
-        case Operation(op="not in", operands=(Constant(value=str(word)), _)):
-            return (word,)
-        case Operation(op="not in", operands=(_, Collection(items=items))):
-            return _texts(items)
-        case Operation(op="not", operands=(Operation(op="in", operands=operands),)):
-            return _excluded(Operation(test.start, test.end, "not in", operands))
-        case Operation(op="not", operands=(Call(func=Ref(path=(*_, "startswith")), args=(Arg(value=value),)),)):
-            return _texts(value.items if isinstance(value, Collection) else (value,))
-        case Operation(op="and", operands=operands) if all(map(_excluded, operands)):
-            return tuple(word for each in operands for word in _excluded(each))
-    return ()
-
-
-def _texts(items: Iterable[Expression | None]) -> tuple[str, ...]:
-    texts = [each.value if isinstance(each, Constant) else None for each in items]
-    return tuple(each for each in texts if isinstance(each, str)) if None not in texts else ()
+def _flags(statement: Statement) -> Iterator[bool]:
+    """Whether a statement takes a parameter's gradient, if it sets that."""
+    match statement:
+        case Assign(targets=targets, value=value) if any(last_identifier(each) == "requires_grad" for each in targets):
+            yield _is_false(value)
+        case ExpressionStatement(value=Call(func=Ref(path=(*_, "requires_grad_")), args=args)):
+            yield bool(args) and _is_false(args[0].value)
 
 
 def _is_false(value: Expression | None) -> bool:

@@ -66,8 +66,7 @@ class ModuleTracker:
     """Forward tracking of a module object through variables (``a.py:f.<locals>.net``) and attributes
     (``a.py:Net.encoder``).
 
-    ``escapes``: it reaches code that is not followed. ``is_frozen``: all its parameters are, at some time, but for parts that begin with
-    ``except_words``; ``is_trained``: something gives them a gradient. An object that a call made
+    ``escapes``: it reaches code that is not followed. ``is_frozen``: all its parameters are, at some time; ``is_trained``: something gives them a gradient. An object that a call made
     with the module is not the module, but may contain it.
     """
 
@@ -76,7 +75,6 @@ class ModuleTracker:
         self.escapes = False
         self.is_trained = False
         self._certain = True
-        self.except_words: frozenset[str] = frozenset()
         self._project = project
         self._run = run
         self._creations = {(path, each) for each in made}
@@ -252,10 +250,9 @@ class ModuleTracker:
             if not self._is_covered(function, whole):
                 continue
             if not each.freezes:
-                self.is_trained = self.is_trained or not parts or not _are_heads(parts)
-            elif not parts and certain and _are_heads(each.except_words):
-                self.except_words |= {word.partition(".")[0] for word in each.except_words}
-                self.is_frozen = self.is_frozen or self.words().isdisjoint(self.except_words)
+                self.is_trained = self.is_trained or not parts or not all(map(_HEADS.fullmatch, parts))
+            elif not parts:
+                self.is_frozen = self.is_frozen or certain
 
     def _follow_freezing(self, function: str, statement: Statement) -> None:
         """A method of the class that keeps the module: ``self.freeze_encoder()``."""
@@ -300,11 +297,6 @@ class ModuleTracker:
 
 def _is_self(reference: Ref) -> bool:
     return any(map(is_self, reference.roots))
-
-
-def _are_heads(words: Iterable[str]) -> bool:
-    """Whether words are those of the last layers of a classifier."""
-    return all(map(_HEADS.fullmatch, words))
 
 
 class _Iteration(Record, frozen=True):
