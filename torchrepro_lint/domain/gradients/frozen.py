@@ -1,6 +1,6 @@
 """Parameters without gradient: modules that run only in no-grad mode, or are frozen: feature extractors, teachers.
 
-A module object is tracked forward from its construction through variables, attributes, arguments and returns.
+Where a module runs, and what freezes it, is found by tracking it forward from its construction (``module_tracking``).
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ def frozen_calls(
     tracker.follow(function)
     if _stays_frozen(project, run, tracker):
         return _calls_in(run, tracker)
-    if _runs_only_without_gradient(project, run, tracker):
-        return ()
-    return None
+    return () if _runs_only_without_gradient(project, run, tracker) else None
 
 
 def _stays_frozen(project: ProgramIndex, run: Trace, tracker: ModuleTracker) -> bool:
@@ -76,12 +74,13 @@ def _trained_again(project: ProgramIndex, run: Trace) -> frozenset[str]:
 
 
 def _calls_in(run: Trace, tracker: ModuleTracker) -> tuple[CallSite, ...]:
+    """The calls by which a trace runs a tracked module."""
     return tuple(each for each in tracker.run_sites() if each.function in run.functions)
 
 
 def _runs_only_without_gradient(project: ProgramIndex, run: Trace, tracker: ModuleTracker) -> bool:
     """Whether each place that runs a tracked module gets no gradient, and there is one."""
-    runs = [site for site in tracker.run_sites() if site.function in run.functions]
+    runs = _calls_in(run, tracker)
     if tracker.escapes or not all(_runs_without_gradient(project, run, site) for site in runs):
         return False
     others = list(tracker.run_sites_elsewhere())

@@ -264,10 +264,9 @@ def gradient_settings(statement: Statement) -> Iterator[GradientSetting]:
     match statement:
         case Loop(source=Call(func=Ref(path=(*_, "parameters" | "named_parameters")) as func), body=body):
             certain = not any(isinstance(each, SimpleStatement) for each in statements(body))
-            plain = [flag for each in body for flag in _flags(each)]
-            tested = [flag for each in statements(body) if each not in body for flag in _flags(each)]
-            yield from (GradientSetting(func, flag) for flag in plain if certain or not flag)
-            yield from (GradientSetting(func, flag) for flag in tested if not flag)
+            for each in statements(body):
+                kept = (freezes for freezes in _flags(each) if not freezes or (certain and each in body))
+                yield from (GradientSetting(func, freezes) for freezes in kept)
         case ExpressionStatement(value=Call(func=Ref(path=(*_, "requires_grad_")) as func, args=args)):
             yield GradientSetting(func, bool(args) and _is_false(args[0].value))
 

@@ -66,8 +66,8 @@ class ModuleTracker:
     """Forward tracking of a module object through variables (``a.py:f.<locals>.net``) and attributes
     (``a.py:Net.encoder``).
 
-    ``escapes``: it reaches code that is not followed. ``is_frozen``: all its parameters are, at some time; ``is_trained``: something gives them a gradient. An object that a call made
-    with the module is not the module, but may contain it.
+    ``escapes``: it reaches code that is not followed. ``is_frozen``: all its parameters are, at some time; ``is_trained``: something gives
+    them a gradient. An object that a call made with the module is not the module, but may contain it.
     """
 
     def __init__(self, project: ProgramIndex, run: Trace, path: str, made: Iterable[Expression]) -> None:
@@ -97,7 +97,7 @@ class ModuleTracker:
                 for statement in statements((top,)):
                     self._certain = certain and (statement == top or isinstance(top, With))
                     self._visit(function, statement)
-                    self._set_gradients(function, statement, certain=self._certain)
+                    self._set_gradients(function, statement)
                     self._follow_freezing(function, statement)
 
     def words(self) -> frozenset[str]:
@@ -241,7 +241,7 @@ class ModuleTracker:
         outside = {each for name in names for each in ancestry(name) if not in_project(each)}
         return trains_or_measures(f"{instance_value(each)}.{word}" for each in outside for word in ("fit", "train"))
 
-    def _set_gradients(self, function: str, statement: Statement, *, certain: bool) -> None:
+    def _set_gradients(self, function: str, statement: Statement) -> None:
         """Note what a statement freezes; what it may give a gradient again is not frozen."""
         for each in gradient_settings(statement):
             own = int(_is_self(each.func)) and len(each.func.path) > 1
@@ -252,7 +252,7 @@ class ModuleTracker:
             if not each.freezes:
                 self.is_trained = self.is_trained or not parts or not all(map(_HEADS.fullmatch, parts))
             elif not parts:
-                self.is_frozen = self.is_frozen or certain
+                self.is_frozen = self.is_frozen or self._certain
 
     def _follow_freezing(self, function: str, statement: Statement) -> None:
         """A method of the class that keeps the module: ``self.freeze_encoder()``."""
@@ -317,9 +317,5 @@ def _iterations_of(project: ProgramIndex, owner: str) -> tuple[_Iteration, ...]:
         if method.owner and f"{path}{method.owner}" == owner
         for statement in statements(method.body)
         for target, source in iterations(statement)
-        if (
-            parts := tuple(
-                each for each in subexpressions(source) if isinstance(each, Ref) and any(map(is_self, each.roots))
-            )
-        )
+        if (parts := tuple(each for each in subexpressions(source) if isinstance(each, Ref) and _is_self(each)))
     )
