@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from torchrepro_lint.call_stack import has_deep_stack, on_deep_stack, with_deep_stack
-from torchrepro_lint.engine import limits
+from torchrepro_lint.call_stack import has_deep_stack, on_deep_stack, raise_in_thread, with_deep_stack
 from torchrepro_lint.engine.limits import DeadlineExceededError, deadline, guarded_analysis
 from torchrepro_lint.source.errors import Fault
 
@@ -81,6 +80,14 @@ def test_without_memory_for_the_stack_it_is_a_fault(monkeypatch: pytest.MonkeyPa
     assert sys.getrecursionlimit() == limit
 
 
+def _alarm(_thread: int) -> None:
+    signal.raise_signal(signal.SIGVTALRM)
+
+
+def _raise_there(thread: int) -> None:
+    raise_in_thread(thread, DeadlineExceededError)
+
+
 def _in_main_thread(work: Callable[[], None]) -> None:
     work()
 
@@ -92,25 +99,27 @@ def _in_other_thread(work: Callable[[], None]) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no such alarm")
-@pytest.mark.parametrize("run", [_in_main_thread, _in_other_thread])
+@pytest.mark.parametrize(("run", "expire"), [(_in_main_thread, _alarm), (_in_other_thread, _raise_there)])
 def test_a_deadline_ends_work_on_the_large_stack(
-    monkeypatch: pytest.MonkeyPatch, run: Callable[[Callable[[], None]], None]
+    run: Callable[[Callable[[], None]], None], expire: Callable[[int], None]
 ) -> None:
-    monkeypatch.setattr(limits, "TASK_SECONDS", 0.3)
+    """It expires once the work has begun there: as the signal in the main thread, as what the watchdog raises in another one."""
     before, limit, ended = threading.enumerate(), sys.getrecursionlimit(), list[str]()
 
-    def endless() -> None:
+    def endless(waiting: int) -> None:
         _sum(4000)
         try:
+            expire(waiting)
             while True:
                 pass
         finally:
             ended.append("work")
 
     def late() -> None:
+        waiting = threading.get_ident()
         try:
             with deadline():
-                with_deep_stack(endless)
+                with_deep_stack(lambda: endless(waiting))
         except DeadlineExceededError:
             ended.append("deadline")
 
@@ -118,3 +127,31 @@ def test_a_deadline_ends_work_on_the_large_stack(
     assert ended == ["work", "deadline"]
     assert sys.getrecursionlimit() == limit
     assert all(each in before for each in threading.enumerate() if not each.daemon)
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_interrupt_while_the_large_stack_is_made_ends_the_work(
+    monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
+    """It comes before the thread has begun, which then does nothing, or once it has."""
+    limit, start, begun, ended = sys.getrecursionlimit(), threading.Thread.start, threading.Event(), list[str]()
+
+    def interrupted(thread: threading.Thread) -> None:
+        if is_late:
+            start(thread)
+            begun.wait()
+        raise KeyboardInterrupt
+
+    def endless() -> None:
+        try:
+            begun.set()
+            while True:
+                pass
+        finally:
+            ended.append("work")
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        on_deep_stack(endless)
+    assert ended == ["work"] * is_late
+    assert sys.getrecursionlimit() == limit

@@ -73,18 +73,32 @@ class _Attempt:
         # Held until the work has ended. ``Thread.join`` takes a thread for ended once it was interrupted itself.
         self.running = threading.Lock()
         self.running.acquire()
+        self._lock = threading.Lock()
+        self._thread = 0
+        self._is_stopped = False
 
     def run(self) -> None:
         """Do the work; for the new thread."""
         _here.deep = True
         try:
-            self.result = self._work()
+            with self._lock:
+                self._thread = threading.get_ident()
+            if not self._is_stopped:
+                self.result = self._work()
         except RecursionError as error:
             self.error = RecursionError(*error.args)  # without its frames, a hundred thousand of them
         except BaseException as error:  # noqa: BLE001  it is raised in the waiting thread
             self.error = error
         finally:
             self.running.release()
+
+    def stop(self) -> bool:
+        """Stop the work, which raises in its thread; false where it has not begun, and never will."""
+        with self._lock:
+            self._is_stopped = True
+            if self._thread:
+                raise_in_thread(self._thread, _StoppedError)
+            return bool(self._thread)
 
 
 def on_deep_stack(work: Callable[[], _Value]) -> _Value:
@@ -94,21 +108,39 @@ def on_deep_stack(work: Callable[[], _Value]) -> _Value:
     attempt = _Attempt(work)
     with _one:
         limit = sys.getrecursionlimit()
-        thread = _started(attempt)
-        interrupt = _waited(attempt, thread) if thread is not None else None
-        sys.setrecursionlimit(limit)
-    if interrupt is not None:
-        raise interrupt
-    if thread is None:
-        raise RecursionError("there is no memory for a larger stack")
+        try:
+            _finish(attempt)
+        finally:
+            sys.setrecursionlimit(limit)
     if attempt.error is not None:
         raise attempt.error
     result: _Value = attempt.result
     return result
 
 
-def _started(attempt: _Attempt) -> threading.Thread | None:
-    """The thread that makes an attempt, with the largest stack that can be had."""
+def _finish(attempt: _Attempt) -> None:
+    """Start an attempt and wait for its end; what is raised meanwhile stops it, and is raised when it has stopped."""
+    interrupt: BaseException | None = None
+    is_started = False
+    while True:
+        try:
+            if not is_started:
+                is_started = True
+                _start(attempt)
+            while not attempt.running.acquire(timeout=_POLL_SECONDS):
+                pass
+        except BaseException as error:  # noqa: PERF203  it is raised once the work has stopped
+            interrupt = error
+            if not attempt.stop():
+                raise
+        else:
+            break
+    if interrupt is not None:
+        raise interrupt
+
+
+def _start(attempt: _Attempt) -> None:
+    """Start the thread that makes an attempt, with the largest stack that can be had; ``RecursionError`` where none can."""
     before = threading.stack_size()
     for size in _SIZES:
         thread = threading.Thread(target=attempt.run, daemon=True)
@@ -120,19 +152,5 @@ def _started(attempt: _Attempt) -> threading.Thread | None:
             continue
         finally:
             threading.stack_size(before)
-        return thread
-    return None
-
-
-def _waited(attempt: _Attempt, thread: threading.Thread) -> BaseException | None:
-    """Wait for the end of an attempt; what was raised meanwhile, which stops it."""
-    interrupt: BaseException | None = None
-    while True:
-        try:
-            while not attempt.running.acquire(timeout=_POLL_SECONDS):
-                pass
-        except BaseException as error:  # noqa: BLE001, PERF203  it is raised once the work has stopped
-            interrupt = error
-            raise_in_thread(thread.ident or 0, _StoppedError)
-        else:
-            return interrupt
+        return
+    raise RecursionError("there is no memory for a larger stack")
