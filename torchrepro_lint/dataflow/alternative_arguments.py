@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import ArgumentReader, argument_reader, is_unknown_argument
+from torchrepro_lint.dataflow.constants import written_value
 from torchrepro_lint.dataflow.types.inference import type_inference
-from torchrepro_lint.syntax.binding import receiving_parameters, takes_receiver
+from torchrepro_lint.resolve.configurations import Found
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.syntax.binding import UNKNOWN_ARGUMENT, receiving_parameters, takes_receiver
+from torchrepro_lint.syntax.cli_options import ANY_KEY
+from torchrepro_lint.syntax.definitions import mutation_sites
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Function, Operation, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.qualified_names import constructed_class, enclosing_function, local_symbol, path_of
@@ -223,3 +228,127 @@ def _values_admitted(project: ValueFlow, path: str, test: Expression, value: Ref
     constants = [_literal(project, path, each) if each is not None else None for each in compared]
     if all(isinstance(each, Constant) for each in constants):
         yield from filter(None, constants)
+
+
+def with_expanded_keywords(names: Names, path: str, call: Call, *, partly: bool = False) -> Call:
+    """A call with the keywords of ``**options``, where that is one dictionary whose entries are all known; with ``partly``
+    those of its display, whatever is added later.
+    """
+    args: list[Arg] = []
+    for arg in call.args:
+        known = _known_entries(names, path, arg.value) if arg.star == "**" else None
+        if known is None and partly and arg.star == "**" and len([*names.values(path, arg.value)]) == 1:
+            known = {key: value for key, _, value in dictionary_items(names, path, arg.value)} or None
+        given = [arg._replace(keyword=key, star="", value=value) for key, value in (known or {}).items()]
+        args += given if known is not None else [arg]
+    return call._replace(args=tuple(args))
+
+
+def _known_entries(names: Names, path: str, given: Expression) -> dict[str, Expression] | None:
+    """The entries of a dictionary: of a display, a variable with its later items, or the ``**`` of a function's one call."""
+    match given:
+        case Display(kind="dict", items=items):
+            return _entries_of(names, path, items)
+        case Call(func=func, args=args) if "builtins.dict" in names.names(path, func):
+            keywords = {arg.keyword: arg.value for arg in args if arg.keyword}
+            return keywords if len(keywords) == len(args) else None
+        case Ref(roots=(root,), path=()):
+            parameter = names.parameter(f"{path}{root}")
+            if parameter is not None and parameter.param.kind == "**":
+                return _passed_keywords(names, path, parameter.function)
+            found = [*names.values(path, given)]
+            entries = None
+            if len(found) == 1 and found[0] != (path, given):
+                entries = _known_entries(names, *found[0])
+            if entries is not None:
+                return _with_updates(names, found[0][0], given, entries)
+    return _configured_entries(names, path, given)
+
+
+def _configured_entries(names: Names, path: str, given: Expression) -> dict[str, Expression] | None:
+    """The entries of a section of the one configuration file that a program reads, with what it stores there; values that are no
+    scalars are not known.
+    """
+    match [*names.configurations.sections(path, given)], names.configurations.places(path, given):
+        case [(_, below)], [section] if all(keys for keys, _ in below):
+            entries: dict[str, Expression] = {}
+            for keys, text in below:
+                value = Constant(given.start, given.end, written_value(text))
+                entries[keys[0]] = value if len(keys) == 1 and value.value != "" else UNKNOWN_ARGUMENT
+            return _with_stores(names, path, given, section, entries)
+    return None
+
+
+def _with_stores(
+    names: Names, path: str, given: Expression, section: Found, entries: dict[str, Expression]
+) -> dict[str, Expression] | None:
+    """The entries of a section with what a program stores in it; None if it stores a whole section, or under a key that is not known."""
+    depth = len(section.keys)
+    for file in sorted(names.modules.files):
+        for part, stored in names.configurations.stores(file).items():
+            keys = part.keys
+            if part.origin != section.origin or any(
+                key not in (own, ANY_KEY) for key, own in zip(keys, section.keys, strict=False)
+            ):
+                continue
+            if len(keys) <= depth or ANY_KEY in keys[: depth + 1]:
+                return None
+            values = [value for end, value in stored if file == path and end <= given.start and len(keys) == depth + 1]
+            known = values[0] if len(values) == len(stored) == 1 else None
+            entries[keys[depth]] = known or UNKNOWN_ARGUMENT
+    return entries
+
+
+def _entries_of(names: Names, path: str, items: tuple[Expression | None, ...]) -> dict[str, Expression] | None:
+    found: dict[str, Expression] = {}
+    for key, item in zip(items[::2], items[1::2], strict=True):
+        inner = _known_entries(names, path, item) if key is None and item is not None else None
+        if inner is not None:
+            found |= inner
+        elif isinstance(key, Constant) and isinstance(key.value, str) and item is not None:
+            found[key.value] = item
+        else:
+            return None
+    return found
+
+
+def _with_updates(names: Names, path: str, given: Ref, entries: dict[str, Expression]) -> dict[str, Expression] | None:
+    """The entries with those that are set later by literal keys; None where it is changed in another way."""
+    for root in given.roots:
+        for site in mutation_sites(names.modules.files[path]).get((root, ()), ()):
+            change = site.change
+            if change.kind not in ("set", "drop") or change.key is None:
+                return None
+            known = change.value if site.statement.end <= given.start else None
+            entries = {**entries, change.key: known or UNKNOWN_ARGUMENT}
+    return entries
+
+
+def _passed_keywords(names: Names, path: str, function: Function) -> dict[str, Expression] | None:
+    """What the one call of a function passes for its ``**`` parameter."""
+    calls = list(names.call_graph.of(f"{path}{function.name}", function))
+    if len(calls) != 1:
+        return None
+    file, call = calls[0]
+    if any(arg.star for arg in call.args):
+        return None
+    return {
+        arg.keyword or "": arg.value if file == path or isinstance(arg.value, Constant) else UNKNOWN_ARGUMENT
+        for arg, param in names.call_graph.receiving(file, call, function)
+        if param.kind == "**"
+    }
+
+
+def dictionary_items(names: Names, path: str, expression: Expression) -> Iterator[tuple[str, str, Expression]]:
+    """The literal keys of the dictionaries that an expression may be, each with its file and value."""
+    for file, value in names.values(path, expression):
+        match value:
+            case Display(kind="dict", items=pairs):
+                for key, item in zip(pairs[::2], pairs[1::2], strict=True):
+                    if isinstance(key, Constant) and isinstance(key.value, str) and item is not None:
+                        yield key.value, file, item
+            case Call(args=args) if "builtins.dict" in names.names(file, value.func):
+                yield from ((arg.keyword, file, arg.value) for arg in args if arg.keyword)
+            case Operation(op="|", operands=operands):
+                for operand in operands:
+                    yield from dictionary_items(names, file, operand)

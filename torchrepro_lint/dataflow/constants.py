@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from torchrepro_lint.catalogue.catalogue import canonical
 from torchrepro_lint.catalogue.conditions import UNKNOWN_VALUE, LiteralValue, literal_value
-from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.computed_names import UNKNOWN_ATTRIBUTE
-from torchrepro_lint.resolve.configurations import read_part
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.cli_options import read_of_getattr
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Arg,
-    Assign,
     Attribute,
     Call,
     Collection,
@@ -37,7 +34,6 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import is_own, is_self, is_unresolved, simple_name, without_parentheses
 from torchrepro_lint.syntax.visitor import (
-    all_statements,
     blocks,
     body_expressions,
     last_identifier,
@@ -263,9 +259,14 @@ def configured_default(names: Names, paths: Iterable[str], path: str, read: Expr
         value = written_value(text)
         declared = Declaration(path, read.start, read.end, describe(read), value, source)
         found.append(DefaultValue(value, declared))
-    part = read_part(read) if found else None
-    word = part[1] if part is not None else read.path[-1] if isinstance(read, Ref) else ""
-    return None if any(_overrides(names, each, word) for each in paths) else agreed(found)
+    places = names.configurations.places(path, read) if found else ()
+    words = {each.keys[-1] for each in places if each.keys}
+    for each in paths if found else ():
+        names.modules.reads.record_read(each)
+        stored = names.configurations.stores(each)
+        if not words.isdisjoint(names.modules.files[each].summary.options) or any(place in stored for place in places):
+            return None
+    return agreed(found)
 
 
 def written_value(text: str) -> str | int | None:
@@ -273,25 +274,6 @@ def written_value(text: str) -> str | int | None:
     if text in _WRITTEN:
         return _WRITTEN[text]
     return int(text) if text.lstrip("-").isdecimal() else text
-
-
-def _overrides(names: Names, path: str, key: str) -> bool:
-    """Whether a file declares an option of this name, or stores under this key of a configuration."""
-    options, stores = _stores_by_key(names, path)
-    return key in options or any(any(names.configurations.scalars(path, each)) for each in stores.get(key, ()))
-
-
-@query()
-def _stores_by_key(names: Names, path: str) -> tuple[frozenset[str], dict[str, list[Subscript]]]:
-    """The options that a file declares, and its stores in containers, by key."""
-    names.modules.reads.record_read(path)
-    tree = names.modules.files[path]
-    stores: dict[str, list[Subscript]] = {}
-    for each in all_statements(tree):
-        for target in each.targets if isinstance(each, Assign) else ():
-            if isinstance(target, Subscript) and (part := read_part(target)) is not None:
-                stores.setdefault(part[1], []).append(target)
-    return frozenset(tree.summary.options), stores
 
 
 # Values as YAML and JSON write them.

@@ -17,21 +17,16 @@ from torchrepro_lint.catalogue.conditions import (
     evaluate,
 )
 from torchrepro_lint.catalogue.rows import Signature
-from torchrepro_lint.dataflow.constants import propagated_constant, written_value
+from torchrepro_lint.dataflow.alternative_arguments import dictionary_items, with_expanded_keywords
+from torchrepro_lint.dataflow.constants import propagated_constant
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.binding import UNKNOWN_ARGUMENT
 from torchrepro_lint.syntax.control_flow import Event
-from torchrepro_lint.syntax.definitions import mutation_sites
 from torchrepro_lint.syntax.nodes import (
-    Arg,
     Assign,
     Call,
-    Collection,
     Constant,
     Expression,
-    Function,
-    Operation,
     Record,
     Ref,
     SimpleStatement,
@@ -192,104 +187,6 @@ def _inductor_settings(names: Names, path: str, call: Call) -> Iterator[FlagSett
     match [arg.value for arg in call.args if arg.keyword is None and not arg.star]:
         case [Constant(value=str(key)), value] if _AUTOTUNED.fullmatch(key):
             yield FlagSetting(MAX_AUTOTUNE, propagated_constant(names, path, value), value)
-
-
-def dictionary_items(names: Names, path: str, expression: Expression) -> Iterator[tuple[str, str, Expression]]:
-    """The literal keys of the dictionaries that an expression may be, each with its file and value."""
-    for file, value in names.values(path, expression):
-        match value:
-            case Collection(kind="dict", items=pairs):
-                for key, item in zip(pairs[::2], pairs[1::2], strict=True):
-                    if isinstance(key, Constant) and isinstance(key.value, str) and item is not None:
-                        yield key.value, file, item
-            case Call(args=args) if "builtins.dict" in names.names(file, value.func):
-                yield from ((arg.keyword, file, arg.value) for arg in args if arg.keyword)
-            case Operation(op="|", operands=operands):
-                for operand in operands:
-                    yield from dictionary_items(names, file, operand)
-
-
-def with_expanded_keywords(names: Names, path: str, call: Call, *, partly: bool = False) -> Call:
-    """A call with the keywords of ``**options``, where that is one dictionary whose entries are all known; with ``partly``
-    those of its display, whatever is added later.
-    """
-    args: list[Arg] = []
-    for arg in call.args:
-        known = _known_entries(names, path, arg.value) if arg.star == "**" else None
-        if known is None and partly and arg.star == "**" and len([*names.values(path, arg.value)]) == 1:
-            known = {key: value for key, _, value in dictionary_items(names, path, arg.value)} or None
-        given = [arg._replace(keyword=key, star="", value=value) for key, value in (known or {}).items()]
-        args += given if known is not None else [arg]
-    return call._replace(args=tuple(args))
-
-
-def _known_entries(names: Names, path: str, given: Expression) -> dict[str, Expression] | None:
-    """The entries of a dictionary: of a display, a variable with its later items, or the ``**`` of a function's one call."""
-    match given:
-        case Collection(kind="dict", items=items):
-            return _entries_of(names, path, items)
-        case Call(func=func, args=args) if "builtins.dict" in names.names(path, func):
-            keywords = {arg.keyword: arg.value for arg in args if arg.keyword}
-            return keywords if len(keywords) == len(args) else None
-        case Ref(roots=(root,), path=()):
-            parameter = names.parameter(f"{path}{root}")
-            if parameter is not None and parameter.param.kind == "**":
-                return _passed_keywords(names, path, parameter.function)
-            found = [*names.values(path, given)]
-            entries = None
-            if len(found) == 1 and found[0] != (path, given):
-                entries = _known_entries(names, *found[0])
-            if entries is not None:
-                return _with_updates(names, found[0][0], given, entries)
-    return _configured_entries(names, path, given)
-
-
-def _configured_entries(names: Names, path: str, given: Expression) -> dict[str, Expression] | None:
-    """The entries of a section of the one configuration file that a program reads; values that are no scalars are not known."""
-    match [*names.configurations.sections(path, given)]:
-        case [(_, below)] if all(keys for keys, _ in below):
-            known = ((keys, Constant(given.start, given.end, written_value(text))) for keys, text in below)
-            return {keys[0]: each if len(keys) == 1 and each.value != "" else UNKNOWN_ARGUMENT for keys, each in known}
-    return None
-
-
-def _entries_of(names: Names, path: str, items: tuple[Expression | None, ...]) -> dict[str, Expression] | None:
-    found: dict[str, Expression] = {}
-    for key, item in zip(items[::2], items[1::2], strict=True):
-        inner = _known_entries(names, path, item) if key is None and item is not None else None
-        if inner is not None:
-            found |= inner
-        elif isinstance(key, Constant) and isinstance(key.value, str) and item is not None:
-            found[key.value] = item
-        else:
-            return None
-    return found
-
-
-def _with_updates(names: Names, path: str, given: Ref, entries: dict[str, Expression]) -> dict[str, Expression] | None:
-    """The entries with those that are set later by literal keys; None where it is changed in another way."""
-    for root in given.roots:
-        for site in mutation_sites(names.modules.files[path]).get((root, ()), ()):
-            change = site.change
-            if change.kind != "set" or change.key is None or change.value is None:
-                return None
-            entries = {**entries, change.key: change.value if site.statement.end <= given.start else UNKNOWN_ARGUMENT}
-    return entries
-
-
-def _passed_keywords(names: Names, path: str, function: Function) -> dict[str, Expression] | None:
-    """What the one call of a function passes for its ``**`` parameter."""
-    calls = list(names.call_graph.of(f"{path}{function.name}", function))
-    if len(calls) != 1:
-        return None
-    file, call = calls[0]
-    if any(arg.star for arg in call.args):
-        return None
-    return {
-        arg.keyword or "": arg.value if file == path or isinstance(arg.value, Constant) else UNKNOWN_ARGUMENT
-        for arg, param in names.call_graph.receiving(file, call, function)
-        if param.kind == "**"
-    }
 
 
 def _library_settings(names: Names, catalogue: Catalogue, name: str, path: str, call: Call) -> Iterator[FlagSetting]:

@@ -14,12 +14,11 @@ from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.search_path import path_values
 from torchrepro_lint.resolve.symbols import ClassHierarchy
-from torchrepro_lint.source.files import Configuration, join_path, parent_folders
+from torchrepro_lint.source.files import Configuration, composed_texts, join_path, parent_folders, spellings
 from torchrepro_lint.syntax.binding import known_argument
+from torchrepro_lint.syntax.cli_options import is_dict_call, items_of, read_part, stores_of
 from torchrepro_lint.syntax.definitions import attribute_stores
 from torchrepro_lint.syntax.nodes import (
-    Arg,
-    Attribute,
     Call,
     Collection,
     Constant,
@@ -27,7 +26,6 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Record,
     Ref,
-    Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import (
     Symbol,
@@ -40,7 +38,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     top_package,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
+from torchrepro_lint.syntax.visitor import all_statements, last_identifier, receiver_of
 
 _CACHED_FILES = 100
 # The keys under which a configuration names a class or a function.
@@ -68,18 +66,18 @@ _SAME = frozenset(
     | {"ConfigDict"}
 )
 _READERS = frozenset({"open", "read_text", "read_bytes", "read"})
-# Methods of a dictionary that give the value of a key.
-_PARTS = frozenset({"get", "pop"})
-
 _Keys = tuple[str, ...]
 
 
 class Found(Record, frozen=True):
-    """A part of a configuration: an expression of a file, or what a configuration file has below some keys."""
+    """A part of a configuration: an expression of a file, or what a configuration file has below some keys; ``origin`` says what
+    reads that file: a variable or an expression, with its own file.
+    """
 
     path: str
     value: Expression | None
     keys: _Keys
+    origin: tuple[str, str | int] = ("", "")
 
 
 class Configurations:
@@ -108,6 +106,24 @@ class Configurations:
         for file, below in self.sections(path, expression):
             yield file, below[0][1] if len(below) == 1 and not below[0][0] else ""
 
+    def places(self, path: str, expression: Expression) -> list[Found]:
+        """Where a part of a configuration is: also below keys that no file has."""
+        return self._parts(path, expression) if self._files else []
+
+    @query(lru=_CACHED_FILES)
+    def stores(self, path: str) -> dict[Found, list[tuple[int, Expression | None]]]:
+        """What a file of the program stores in the configurations that are read: by the part of a configuration, the last key of
+        which is ``ANY_KEY`` if it is not known, the ends of the statements with the values; None for one that is not known.
+        """
+        found: dict[Found, list[tuple[int, Expression | None]]] = {}
+        for statement in all_statements(self._names.modules.files[path]) if self._files else ():
+            for holder, key, value in stores_of(statement):
+                for part in self.places(path, holder):
+                    if part.value is None:
+                        below = part._replace(keys=(*part.keys, *key.split(".")))
+                        found.setdefault(below, []).append((statement.end, value))
+        return found
+
     def named(self, path: str, expression: Expression, *, nested: bool = False) -> Iterator[Value]:
         """The names of the classes and functions that a configuration leads to; with ``nested`` those within it, too."""
         for found in self._parts(path, expression):
@@ -125,7 +141,7 @@ class Configurations:
             if part.value is None:
                 found += (text for keys, text in self._in_file(part.path, part.keys) if text and keys[:1] == ("type",))
             else:
-                values = (value for key, value in _items(part.value) if key == "type")
+                values = (value for key, value in items_of(part.value) if key == "type")
                 found += (each.value for each in values if isinstance(each, Constant) and isinstance(each.value, str))
         return tuple(dict.fromkeys(found))
 
@@ -156,7 +172,7 @@ class Configurations:
                 yield from self._names.follow(name, ())
 
     def _named_in(self, path: str, value: Expression, nested: bool) -> Iterator[Value]:
-        for key, item in _items(value):
+        for key, item in items_of(value):
             if key in CLASS_KEYS and isinstance(item, Constant) and isinstance(item.value, str):
                 yield from self.dotted(path, item.value)
             elif key in CLASS_KEYS and isinstance(item, Ref):
@@ -181,7 +197,8 @@ class Configurations:
             seen.add(key)
             self._names.modules.reads.record_read(file)
             loaded = list(self._loaded(file, value))
-            found += (Found(each, None, keys) for each in loaded)
+            origin = (file, value.roots[0] if isinstance(value, Ref) else value.start)
+            found += (Found(each, None, keys, origin) for each in loaded)
             behind = [] if loaded else list(self._behind(file, value, keys))
             queue += behind
             if not keys and not loaded and not behind:
@@ -190,7 +207,7 @@ class Configurations:
 
     def _behind(self, path: str, value: Expression, keys: _Keys) -> Iterator[tuple[str, Expression, _Keys]]:
         """The expressions that a part of a configuration comes from, one step back, with the keys below which it is there."""
-        if isinstance(value, Collection) or _is_dict_call(value):
+        if isinstance(value, Collection) or is_dict_call(value):
             yield from ((path, item, rest) for item, rest in _picked(value, keys))
         elif (read := read_part(value)) is not None:
             inner, word = read
@@ -303,7 +320,7 @@ class Configurations:
                 folders = folders or [*self._paths(path, folder_given)]
                 for word in self._stems(path, name) if name is not None else ("",):  # "" before hydra 1.0
                     stems = (posixpath.normpath(posixpath.join(folder, word)) for folder in folders)
-                    yield from (each for stem in stems for each in _spellings(stem) if each in self._files)
+                    yield from (each for stem in stems for each in spellings(stem) if each in self._files)
 
     def _paths(self, path: str, value: Expression | None) -> Iterator[str]:
         """The paths that are built from ``__file__`` or written out."""
@@ -316,29 +333,9 @@ class Configurations:
 
     def _in_file(self, path: str, below: _Keys) -> Iterator[tuple[_Keys, str]]:
         """The texts of a file below some keys, each under the rest of its keys; with what its defaults list adds."""
-        for keys, text in self._composed(path, posixpath.dirname(path), (), 0):
+        for keys, text in composed_texts(self._files, path):
             if keys[: len(below)] == below:
                 yield keys[len(below) :], text
-
-    def _composed(self, path: str, top: str, package: _Keys, depth: int) -> Iterator[tuple[_Keys, str]]:
-        known = self._files.get(path)
-        for keys, text in known.texts if known is not None and depth <= limits.MAX_CONFIGURATION_DEPTH else ():
-            if keys[0] != "defaults":
-                yield (*package, *keys), text
-            elif len(keys) in (2, 3) and text not in ("_self_", "null"):
-                group, at, name = (keys[2].removeprefix("override ") if len(keys) == 3 else "").partition("@")
-                folder = top if group.startswith("/") else posixpath.dirname(path)
-                stem = posixpath.normpath(posixpath.join(folder, group.strip("/"), text))
-                inside = tuple(name.split(".")) if at else tuple(part for part in group.strip("/").split("/") if part)
-                outer = () if group.startswith("/") else package
-                for each in filter(self._files.get, _spellings(stem)):
-                    own = any(inside and keys[:1] == inside[:1] for keys, _ in self._files[each].texts)
-                    for within in ((), inside) if own else (inside,):  # before hydra 1.0 a file names its group
-                        yield from self._composed(each, top, (*outer, *within), depth + 1)
-
-
-def _spellings(stem: str) -> tuple[str, ...]:
-    return (stem,) if stem.endswith((".yaml", ".yml")) else (f"{stem}.yaml", f"{stem}.yml")
 
 
 def _stem(path: str) -> str:
@@ -352,22 +349,9 @@ def _picked(value: Expression, keys: _Keys) -> Iterator[tuple[Expression, _Keys]
         if at < len(value.items) and (picked := value.items[at]) is not None:
             yield picked, keys[1:]
         return
-    for key, item in _items(value) if keys else ():
+    for key, item in items_of(value) if keys else ():
         if item is not None and key in (None, keys[0]):
             yield item, keys if key is None else keys[1:]
-
-
-def read_part(value: Expression) -> tuple[Expression, str] | None:
-    """What an expression reads a part of, and the key: ``config["model"]``, ``config.get("model")``, ``build().model``."""
-    match value:
-        case Subscript(value=inner, indices=(Constant(value=str() | int() as word),)):
-            return inner, str(word)
-        case Call(func=func, args=(Arg(value=Constant(value=str(word))), *_)) if last_identifier(func) in _PARTS:
-            holder = receiver_of(func)
-            return None if holder is None else (holder, word)
-        case Attribute(value=inner, name=word):
-            return inner, word
-    return None
 
 
 def _same_parts(value: Expression) -> list[Expression] | None:
@@ -382,19 +366,3 @@ def _same_parts(value: Expression) -> list[Expression] | None:
         case Operation(op="if", operands=(_, *chosen)):
             return chosen
     return None
-
-
-def _is_dict_call(value: Expression) -> bool:
-    """Whether an expression is ``dict(type="Net")``."""
-    return isinstance(value, Call) and last_identifier(value.func) == "dict" and any(arg.keyword for arg in value.args)
-
-
-def _items(value: Expression) -> Iterator[tuple[str | None, Expression | None]]:
-    """The keys and values of a literal dictionary or of ``dict(key=value)``; the key of ``**other`` is None."""
-    if isinstance(value, Collection) and value.kind == "dict":
-        for key, item in zip(value.items[::2], value.items[1::2], strict=True):
-            word = key.value if isinstance(key, Constant) else None
-            if isinstance(word, str) or key is None:
-                yield word if isinstance(word, str) else None, item
-    elif isinstance(value, Call):
-        yield from ((arg.keyword, arg.value) for arg in value.args if arg.keyword is not None or arg.star == "**")

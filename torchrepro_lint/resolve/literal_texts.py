@@ -11,9 +11,9 @@ from itertools import product
 
 from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
-from torchrepro_lint.resolve.configurations import Configurations, read_part
+from torchrepro_lint.resolve.configurations import Configurations
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
-from torchrepro_lint.syntax.cli_options import Options, entry_of_vars
+from torchrepro_lint.syntax.cli_options import Options, entry_of_vars, read_part
 from torchrepro_lint.syntax.definitions import Keys, unpacking_keys
 from torchrepro_lint.syntax.nodes import (
     Arg,

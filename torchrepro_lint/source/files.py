@@ -13,12 +13,13 @@ import os
 import posixpath
 import stat
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchrepro_lint import limits
 from torchrepro_lint.source.errors import OUT_OF_MEMORY
 from torchrepro_lint.source.patterns import lazy_pattern
 
@@ -72,6 +73,35 @@ class Configuration(NamedTuple):
 
     path: str
     texts: tuple[tuple[tuple[str, ...], str], ...]
+
+
+def composed_texts(files: Mapping[str, Configuration], path: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The texts of one of the files under their keys, with those of the files that its defaults list names, as hydra composes them."""
+    yield from _composed(files, path, posixpath.dirname(path), (), 0)
+
+
+def _composed(
+    files: Mapping[str, Configuration], path: str, top: str, package: tuple[str, ...], depth: int
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    known = files.get(path)
+    for keys, text in known.texts if known is not None and depth <= limits.MAX_CONFIGURATION_DEPTH else ():
+        if keys[0] != "defaults":
+            yield (*package, *keys), text
+        elif len(keys) in (2, 3) and text not in ("_self_", "null"):
+            group, at, name = (keys[2].removeprefix("override ") if len(keys) == 3 else "").partition("@")
+            folder = top if group.startswith("/") else posixpath.dirname(path)
+            stem = posixpath.normpath(posixpath.join(folder, group.strip("/"), text))
+            inside = tuple(name.split(".")) if at else tuple(part for part in group.strip("/").split("/") if part)
+            outer = () if group.startswith("/") else package
+            for each in filter(files.get, spellings(stem)):
+                own = any(inside and keys[:1] == inside[:1] for keys, _ in files[each].texts)
+                for within in ((), inside) if own else (inside,):  # before hydra 1.0 a file names its group
+                    yield from _composed(files, each, top, (*outer, *within), depth + 1)
+
+
+def spellings(stem: str) -> tuple[str, ...]:
+    """The YAML files that a name of hydra's may stand for."""
+    return (stem,) if stem.endswith((".yaml", ".yml")) else (f"{stem}.yaml", f"{stem}.yml")
 
 
 # The suffixes of programs, and of files from which a program may take the names of its classes.

@@ -1,4 +1,6 @@
-"""Command-line options: those that a project declares with argparse, click or absl."""
+"""Options: those of the command line that a project declares with argparse, click or absl, and the entries of a configuration, as
+they are written in a dictionary, read from it and stored in it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,23 @@ from collections.abc import Iterator, Mapping
 
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
-from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Constant, Expression, Record, Ref, SyntaxTree
+from torchrepro_lint.syntax.definitions import ContainerUpdate, container_updates, targets
+from torchrepro_lint.syntax.nodes import (
+    Arg,
+    Assign,
+    Attribute,
+    Call,
+    Collection,
+    Constant,
+    Expression,
+    Record,
+    Ref,
+    Statement,
+    Subscript,
+    SyntaxTree,
+)
 from torchrepro_lint.syntax.qualified_names import is_local, is_own, simple_name
-from torchrepro_lint.syntax.visitor import body_expressions, last_identifier
+from torchrepro_lint.syntax.visitor import body_expressions, expressions_within, last_identifier, receiver_of
 
 _CLICK = frozenset(f"{library}.option" for library in ("click", "rich_click", "cloup", "asyncclick"))
 _FLAG = lazy_pattern(r"--?[A-Za-z][\w-]*")
@@ -16,6 +32,11 @@ _FLAG = lazy_pattern(r"--?[A-Za-z][\w-]*")
 _ARGPARSE = frozenset({"type", "action", "nargs", "required", "choices", "dest", "metavar"})
 _NONE = Constant(0, 0, None)
 _SWITCHES = {"store_true": Constant(0, 0, False), "store_false": Constant(0, 0, True)}
+
+# Methods of a dictionary that give the value of a key.
+_PARTS = frozenset({"get", "pop"})
+# Stands for a key that is not known.
+ANY_KEY = "*"
 
 
 class Option(Record, frozen=True):
@@ -200,3 +221,55 @@ def _declared(path: str, facts: SyntaxTree) -> Iterator[Option]:
         if option := option_of(path, function, call):
             given = [arg.value for arg in reset if arg.keyword == option.word or arg.star]
             yield option._replace(default=given[0] if len(given) == 1 else None) if given else option
+
+
+def read_part(value: Expression) -> tuple[Expression, str] | None:
+    """What an expression reads a part of, and the key: ``config["model"]``, ``config.get("model")``, ``build().model``."""
+    match value:
+        case Subscript(value=inner, indices=(Constant(value=str() | int() as word),)):
+            return inner, str(word)
+        case Call(func=func, args=(Arg(value=Constant(value=str(word))), *_)) if last_identifier(func) in _PARTS:
+            holder = receiver_of(func)
+            return None if holder is None else (holder, word)
+        case Attribute(value=inner, name=word):
+            return inner, word
+    return None
+
+
+def stores_of(statement: Statement) -> Iterator[tuple[Expression, str, Expression | None]]:
+    """The containers and objects in which a statement stores something, each with the key or attribute, and the value."""
+    for target in targets(statement):
+        if isinstance(target, Ref | Attribute) and (holder := receiver_of(target)) is not None:
+            yield holder, last_identifier(target), statement.value if isinstance(statement, Assign) else None
+    for call in expressions_within(statement):
+        if isinstance(call, Call) and last_identifier(call.func) == "setattr" and len(call.args) == 3:
+            named = call.args[1].value
+            word = named.value if isinstance(named, Constant) and isinstance(named.value, str) else ANY_KEY
+            yield call.args[0].value, word, call.args[2].value
+    for holder, change in container_updates(statement):
+        match change:
+            case ContainerUpdate(args=(Arg(value=holder), Arg(value=Constant(value=str(key))), Arg(value=value), *_)):
+                yield holder, key, value  # ``OmegaConf.update(config, "trainer.deterministic", True)``
+            case ContainerUpdate(kind="merge", args=args):
+                for arg in args:
+                    is_literal = isinstance(arg.value, Collection) or is_dict_call(arg.value)
+                    items = items_of(arg.value) if is_literal and not arg.keyword else ((arg.keyword, arg.value),)
+                    yield from ((holder, key or ANY_KEY, value) for key, value in items)
+            case ContainerUpdate(kind="set" | "default" | "drop", key=key, value=value):
+                yield holder, key or ANY_KEY, value
+
+
+def items_of(value: Expression) -> Iterator[tuple[str | None, Expression | None]]:
+    """The keys and values of a literal dictionary or of ``dict(key=value)``; the key of ``**other`` is None."""
+    if isinstance(value, Collection) and value.kind == "dict":
+        for key, item in zip(value.items[::2], value.items[1::2], strict=True):
+            word = key.value if isinstance(key, Constant) else None
+            if isinstance(word, str) or key is None:
+                yield word if isinstance(word, str) else None, item
+    elif isinstance(value, Call):
+        yield from ((arg.keyword, arg.value) for arg in value.args if arg.keyword is not None or arg.star == "**")
+
+
+def is_dict_call(value: Expression) -> bool:
+    """Whether an expression is ``dict(type="Net")``."""
+    return isinstance(value, Call) and last_identifier(value.func) == "dict" and any(arg.keyword for arg in value.args)

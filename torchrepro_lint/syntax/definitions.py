@@ -34,7 +34,14 @@ from torchrepro_lint.syntax.nodes import (
     With,
 )
 from torchrepro_lint.syntax.qualified_names import is_self, local_symbol
-from torchrepro_lint.syntax.visitor import bodies, expressions_within, is_starred, statements
+from torchrepro_lint.syntax.visitor import (
+    all_statements,
+    expressions_within,
+    is_starred,
+    last_identifier,
+    receiver_of,
+    statements,
+)
 
 
 class Assignment(FrozenRecord, frozen=True):
@@ -53,10 +60,9 @@ Assignments: TypeAlias = dict[str, list[Assignment]]
 def assignments(facts: SyntaxTree) -> Assignments:
     """The definitions of all variables of a file, by name (``:f.<locals>.x``), in the order of the text."""
     found: Assignments = {}
-    for body in bodies(facts):
-        for statement in statements(body):
-            for name, value in _definitions_in(statement):
-                found.setdefault(name, []).append(Assignment(statement, value))
+    for statement in all_statements(facts):
+        for name, value in _definitions_in(statement):
+            found.setdefault(name, []).append(Assignment(statement, value))
     return found
 
 
@@ -197,14 +203,8 @@ def instance_assignments(function: Function) -> Iterator[tuple[str, str, Express
                         yield place.path[0], "[]" if steps else "=" if statement.op == ":" else statement.op, part
 
 
-_METHODS = {
-    "update": "merge",
-    "setdefault": "default",
-    "pop": "drop",
-    "append": "add",
-    "extend": "join",
-    "insert": "add",
-}
+_METHODS = {"append": "add", "insert": "add", "extend": "join"}
+_METHODS |= {"update": "merge", "setdefault": "default", "pop": "drop"}
 
 
 class ContainerUpdate(Record, frozen=True):
@@ -230,21 +230,21 @@ MutationSites: TypeAlias = dict[tuple[str, tuple[str, ...]], list[MutationSite]]
 
 
 def mutation_sites(facts: SyntaxTree) -> MutationSites:
-    """The in-place updates in a file, in the order of the text."""
+    """The in-place updates of variables and their attributes in a file, in the order of the text."""
     found: MutationSites = {}
-    for body in (facts.body, *(each.body for each in facts.functions)):
-        for statement in statements(body):
-            for container, change in _updates(statement):
+    for statement in all_statements(facts):
+        for container, change in container_updates(statement):
+            if isinstance(container, Ref):
                 for root in container.roots:
                     found.setdefault((root, container.path), []).append(MutationSite(statement, change))
     return found
 
 
-def _updates(statement: Statement) -> Iterator[tuple[Ref, ContainerUpdate]]:
-    """The in-place updates of a statement, without those of its blocks."""
+def container_updates(statement: Statement) -> Iterator[tuple[Expression, ContainerUpdate]]:
+    """The containers that a statement updates in place, without those of its blocks."""
     if isinstance(statement, Assign) and statement.value is not None:
         for target in statement.targets:
-            if isinstance(target, Subscript) and isinstance(target.value, Ref):
+            if isinstance(target, Subscript):
                 yield target.value, ContainerUpdate("set", _key(target.indices), statement.value)
             elif statement.op in ("|=", "+=") and isinstance(target, Ref):
                 kind = "merge" if statement.op == "|=" else "join"
@@ -253,16 +253,15 @@ def _updates(statement: Statement) -> Iterator[tuple[Ref, ContainerUpdate]]:
     if isinstance(statement, SimpleStatement) and statement.kind == "del":
         for value in statement.values:
             for each in value.items if isinstance(value, Collection) else (value,):
-                if isinstance(each, Subscript) and isinstance(each.value, Ref):
+                if isinstance(each, Subscript):
                     yield each.value, ContainerUpdate("drop", _key(each.indices))
     for part in expressions_within(statement):
-        if isinstance(part, Call) and isinstance(part.func, Ref) and part.func.path[-1:]:
-            yield from _updates_by_method(part, part.func)
+        if isinstance(part, Call) and (container := receiver_of(part.func)) is not None:
+            yield from _updates_by_method(part, last_identifier(part.func), container)
 
 
-def _updates_by_method(call: Call, func: Ref) -> Iterator[tuple[Ref, ContainerUpdate]]:
-    kind = _METHODS.get(func.path[-1])
-    container = func._replace(path=func.path[:-1])
+def _updates_by_method(call: Call, method: str, container: Expression) -> Iterator[tuple[Expression, ContainerUpdate]]:
+    kind = _METHODS.get(method)
     if kind == "merge":
         yield container, ContainerUpdate("merge", None, None, call.args)
     elif kind in ("add", "join") and call.args:

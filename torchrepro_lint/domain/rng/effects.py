@@ -14,8 +14,8 @@ from torchrepro_lint.catalogue.catalogue import Catalogue
 from torchrepro_lint.catalogue.conditions import argument_reader
 from torchrepro_lint.catalogue.libraries import LibraryVersions, loader_names
 from torchrepro_lint.catalogue.rows import Consumer
+from torchrepro_lint.dataflow.alternative_arguments import with_expanded_keywords
 from torchrepro_lint.dataflow.constants import display_name, propagated_constant
-from torchrepro_lint.domain.flags import with_expanded_keywords
 from torchrepro_lint.domain.rng.consumers import (
     Consumers,
     called_word,
