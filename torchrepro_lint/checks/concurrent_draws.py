@@ -9,13 +9,14 @@ from torchrepro_lint import limits
 from torchrepro_lint.catalogue.rows import FAMILIES, NUMPY, Family
 from torchrepro_lint.checks.repetition import runs_often
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.dataflow.constants import propagated_constant
 from torchrepro_lint.domain.programs import effects_in
 from torchrepro_lint.domain.rng.effects import Draw
 from torchrepro_lint.domain.rng.feasibility import is_feasible
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message
-from torchrepro_lint.syntax.binding import UNKNOWN_ARGUMENT, bound_argument, launched_call
+from torchrepro_lint.syntax.binding import UNKNOWN_ARGUMENT, bound_argument, known_argument, launched_call
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -38,7 +39,7 @@ from torchrepro_lint.trace.call_paths import call_path, place_of
 from torchrepro_lint.trace.traces import Context
 
 # Prefilter: a file that starts tasks imports one of these.
-_PACKAGES = lazy_pattern(r"(^|[ .])(threading|concurrent|(torch\.)?multiprocess(ing)?)\b")
+_PACKAGES = lazy_pattern(r"(^|[ .])(threading|concurrent|joblib|(torch\.)?multiprocess(ing)?)\b")
 _MAPS = r"map|imap|imap_unordered|starmap|map_async|starmap_async"
 _METHODS = rf"({_MAPS}|submit|apply|apply_async)"
 _THREADS = lazy_pattern(
@@ -53,14 +54,19 @@ _THREAD_CLASSES = frozenset({"threading.Thread", "threading.Timer"})
 _PROCESS_CLASSES = frozenset({"multiprocessing.Process", "torch.multiprocessing.Process"})
 _WORKERS = frozenset({"max_workers", "processes"})
 
+# joblib's pool is called with the calls that ``delayed`` makes. It starts new interpreters, or threads where an option says so.
+_JOBLIB = "joblib.Parallel()"
+_DELAYED = "joblib.delayed()"
+_THREAD_OPTIONS = frozenset({"threads", "threading", "sharedmem"})
+
 # Calls that choose how processes start, and the choices that copy nothing.
 _METHOD_SETTERS = frozenset({"get_context", "set_start_method"})
 _FRESH = frozenset({"spawn", "forkserver"})
 
 
 class TaskStart(Record, frozen=True):
-    """A call that starts tasks: whether they are processes, whether one call starts several, what they run, and the call
-    that makes their pool.
+    """A call that starts tasks: whether they are processes, whether one call starts several, what they run, the call
+    that makes their pool, and whether that starts new interpreters whatever the program asks for.
     """
 
     site: CallSite
@@ -68,6 +74,7 @@ class TaskStart(Record, frozen=True):
     several: bool
     functions: tuple[str, ...]
     pool: Call | None
+    fresh: bool = False
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -88,7 +95,7 @@ def _message(context: Context, start: TaskStart, family: Family, draw: Draw) -> 
         return Message(
             what, place, "), so timing decides which of them gets which number; give each task a seeded generator"
         )
-    if _spawns(context):
+    if start.fresh or _spawns(context):
         what = f"{family.owner} is not seeded in spawned processes ({draw.label}, "
     elif family is NUMPY:
         what = f"forked processes copy numpy's global generator and all draw the same numbers ({draw.label}, "
@@ -112,6 +119,8 @@ def _task_starts(context: Context) -> Iterator[TaskStart]:
         for name in site.names:
             if in_project(name):
                 yield from _of_class(context, site, name)
+        if _JOBLIB in names:
+            yield from _of_joblib(context, site)
         if any(_is_start(name, processes) for name in names for processes in (False, True)):
             pool = _pool(context, site.call)
             if pool is None or not _is_alone_or_seeded(context, pool):
@@ -127,15 +136,36 @@ def _of_library(context: Context, site: CallSite, names: list[str], pool: Call |
             return
 
 
+def _of_joblib(context: Context, site: CallSite) -> Iterator[TaskStart]:
+    """The tasks of ``Parallel(n_jobs=4)(delayed(f)(row) for row in rows)``; none where there is one worker."""
+    project, path = context.project, context.path
+    pool = _construction(context, site.call.func, site.call)
+    tasks = site.call.args[0].value if site.call.args else None
+    jobs = known_argument(pool, 0, "n_jobs") if pool is not None else None
+    if pool is None or not isinstance(tasks, Comprehension) or jobs is None:
+        return
+    options = {propagated_constant(project.resolver, path, arg.value) for arg in pool.args}
+    if propagated_constant(project.resolver, path, jobs) in (1, None) or "sequential" in options:
+        return
+    for task in tasks.elements:
+        if isinstance(task, Call) and _DELAYED in project.names(path, task.func):
+            functions = _functions(context, task)
+            processes = _THREAD_OPTIONS.isdisjoint(options)
+            yield TaskStart(site, processes, True, functions, pool, "multiprocessing" not in options)
+
+
 def _is_start(name: str, processes: bool) -> bool:
     return (_PROCESSES if processes else _THREADS).fullmatch(name) is not None
 
 
 def _pool(context: Context, call: Call) -> Call | None:
-    """The construction of the pool whose method a call is: the last one above it, where there are several."""
+    """The construction of the pool whose method a call is."""
     receiver = receiver_or_container(call.func) if re.fullmatch(_METHODS, last_identifier(call.func)) else None
-    if receiver is None:
-        return None
+    return _construction(context, receiver, call) if receiver is not None else None
+
+
+def _construction(context: Context, receiver: Expression, call: Call) -> Call | None:
+    """The call that makes the object which a call uses: the last one above it, where there are several."""
     resolver = context.project.resolver
     made = [value for path, value in resolver.values_through_calls(context.path, receiver) if path == context.path]
     if isinstance(receiver, Ref) and not receiver.path:
@@ -162,11 +192,12 @@ def _of_class(context: Context, site: CallSite, name: str) -> Iterator[TaskStart
 
 def _functions(context: Context, call: Call) -> tuple[str, ...]:
     """The functions of the project that the tasks run; also those that an object was given to run, as ``self.process``."""
-    made = launched_call(call)
-    if made is None:
+    made = call.func if isinstance(call.func, Call) else call  # ``delayed(f)(row)``
+    started = launched_call(made)
+    if started is None:
         return ()
     resolver = context.project.resolver
-    found = resolver.names(context.path, made.func) or resolver.object_names(context.path, made.func)
+    found = resolver.names(context.path, started.func) or resolver.object_names(context.path, started.func)
     return tuple(each for name in found if in_project(name) for each in _bodies(context, name))
 
 
