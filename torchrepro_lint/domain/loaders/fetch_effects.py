@@ -27,6 +27,7 @@ from torchrepro_lint.domain.loaders.callable_effects import (
     GeneratorSet,
 )
 from torchrepro_lint.domain.loaders.constructions import Loader, loader_paths, loaders, may_draw_samples
+from torchrepro_lint.domain.loaders.workers import WORKER_INIT, leaves_numpy
 from torchrepro_lint.domain.programs import programs_reaching, state_effects, worker_trace
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
@@ -290,7 +291,7 @@ def unseeded_worker_draws(project: Traces, loader: Loader, *, before: bool) -> f
     MONAI's loader seeds its own workers; Lightning's ``seed_everything(workers=True)`` those of all loaders of its program.
     """
     seeded = (
-        loader.passes("worker_init_fn")
+        loader.passes(WORKER_INIT)
         or loader.kind.seeds_workers
         or (seeds_workers(project) and seeds_workers_of(project, loader.site.function))
     )
@@ -374,11 +375,12 @@ def _is_dataset(project: Traces, owner: str) -> bool:
 
 
 def _seeded_datasets(project: Traces) -> set[str]:
-    """The dataset classes that have loaders, all of them without workers, with a worker function, or over objects that do not draw."""
+    """The dataset classes that have loaders, all of them without workers, with a function that may seed NumPy, or over objects that do not draw."""
     good, bad = set[str](), set[str]()
     for path in loader_paths(project):
         for loader in loaders(project, path):
-            known = not loader.has_workers or loader.passes("worker_init_fn") or loader.kind.seeds_workers
+            seeds = loader.passes(WORKER_INIT) and not leaves_numpy(project, loader)
+            known = not loader.has_workers or seeds or loader.kind.seeds_workers
             known = known or fetch_effects(project).of_loader(loader).isdisjoint(_NOT_FIXED[True])
             kept = good if known or not loader.arguments.complete else bad
             for each in loader.values(loader.kind.dataset) if loader.kind.dataset else ():

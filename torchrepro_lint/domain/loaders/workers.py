@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchrepro_lint import limits
+from torchrepro_lint.catalogue.rows import NUMPY
 from torchrepro_lint.dataflow.arguments import is_partial
 from torchrepro_lint.dataflow.environment import Closure, Environment
-from torchrepro_lint.domain.loaders.constructions import loader_kind, loader_paths, loaders
-from torchrepro_lint.domain.programs import worker_trace
+from torchrepro_lint.domain.loaders.constructions import Loader, loader_kind, loader_paths, loaders
+from torchrepro_lint.domain.programs import effects_in, worker_trace
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed, seeds_from_entropy
 from torchrepro_lint.domain.rng.seeding import seeding_words
 from torchrepro_lint.query.database import query
@@ -139,6 +140,18 @@ def _resolve_callable(
             targets = list(project.resolver.call_methods(name))
         for target in targets:
             yield WorkerFunction(target, environment, _worker_id_parameters(project, target, positional, bound))
+
+
+def leaves_numpy(project: Traces, loader: Loader) -> bool:
+    """Whether all worker functions of a loader are known, and none of them seeds NumPy."""
+    sources = (
+        each for given in loader.arguments.named.get(WORKER_INIT, ()) for each in project.value_sources.of(given)
+    )
+    resolved = [[*_resolve_callable(project, each)] for each in sources]
+    effects = [effects_in(project, each.function) for found in resolved for each in found]
+    return all(resolved) and not any(
+        each.unknown_seeder or NUMPY.key in each.seeds or NUMPY.key in each.entropic for each in effects
+    )
 
 
 def _bind_partial(project: Traces, found: WorkerFunction, each: Closure, partial: Call) -> Environment:
