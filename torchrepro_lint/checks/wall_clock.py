@@ -196,7 +196,16 @@ class _Body:
     # --- the work ----------------------------------------------------------------------------------------------------
 
     def _work_of_loop(self, loop: Loop) -> Work | None:
-        return None if self._waits(loop.body) else self._work(loop.body)
+        """The first kind of work that a loop does; also what it stores for each round, as ``boxes[at] = found``."""
+        if self._waits(loop.body):
+            return None
+        return self._work(loop.body) or (_FILLS if any(map(self._stores, statements(loop.body))) else None)
+
+    def _stores(self, statement: Statement) -> bool:
+        match statement:
+            case Assign(op="=", targets=(Subscript(indices=(Ref(),)),), value=value) if value is not None:
+                return self._is_result(value, limits.MAX_CLOCK_DEPTH)
+        return False
 
     def _waits(self, body: Sequence[Statement]) -> bool:
         return any(isinstance(each, Call) and last_identifier(each.func) in _WAITS for each in body_expressions(body))
@@ -241,7 +250,10 @@ class _Body:
                     inner = receiver_or_container(func)
                     within = [*([inner] if inner is not None else []), *(arg.value for arg in args)]
                     return any(self._is_result(each, depth) for each in within)
-                return self._computes(func)
+                return self._computes(func) or (
+                    any(map(in_project, self.project.names(self.path, func)))
+                    and any(self._is_result(arg.value, depth) for arg in args)
+                )
             case Operation(op="f" | "if"):
                 return False
             case Operation(operands=operands):
