@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from torchrepro_lint import limits
 from torchrepro_lint.catalogue.rows import Seeder
 from torchrepro_lint.checks.environment_draws import environment_seed
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.dataflow.constants import display_name
 from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.dataflow.reaching_definitions import stores
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.loaders.constructions import calling_contexts
 from torchrepro_lint.domain.loaders.workers import worker_function_names, worker_seeds
-from torchrepro_lint.domain.rng.identifiers import SYSTEM_DRAWS, data_use, only_makes_identifiers
+from torchrepro_lint.domain.rng.identifiers import (
+    IDENTIFIERS,
+    MAKERS,
+    is_text,
+    keyed_call,
+    only_identifies,
+    only_makes_identifiers,
+)
 from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall, unrepeatable_calls
 from torchrepro_lint.domain.rng.seeders import (
     SEEDABLE_GENERATORS,
@@ -24,11 +33,25 @@ from torchrepro_lint.domain.rng.seeders import (
 )
 from torchrepro_lint.domain.rng.seeding import seeding_arguments
 from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Fix, NoFix
-from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, Ref, span
-from torchrepro_lint.syntax.qualified_names import in_project, simple_name, split_method, without_calls
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Attribute,
+    Call,
+    Comprehension,
+    Constant,
+    Expression,
+    Operation,
+    Ref,
+    SimpleStatement,
+    Subscript,
+    span,
+)
+from torchrepro_lint.syntax.qualified_names import in_project, is_module, simple_name, split_method, without_calls
 from torchrepro_lint.syntax.summary import is_test
-from torchrepro_lint.syntax.visitor import is_none
+from torchrepro_lint.syntax.use_def import ExpressionPosition
+from torchrepro_lint.syntax.visitor import is_none, last_identifier
 from torchrepro_lint.trace.traces import Context, Traces
 
 # Methods of objects that take a seed.
@@ -155,9 +178,9 @@ def _system_draws(context: Context) -> Iterator[Finding]:
     """Data that the operating system draws, in modules that use torch."""
     project = context.project
     for site in project.calls(context.path):
-        name = next((each for each in site.names if each in SYSTEM_DRAWS), "")
+        name = next((each for each in site.names if each in _SYSTEM_DRAWS), "")
         if name and context.path in project.torch_modules and not is_test(context.path, context.tree.summary):
-            use = data_use(project, context.path, site.call)
+            use = _data_use(project, context.path, site.call)
             if use:
                 message = (
                     f"{name} draws from the operating system, which no seed reaches, and the result {use}; "
@@ -247,3 +270,122 @@ def _variables_seeded(sites: Iterable[CallSite]) -> Iterator[tuple[str, tuple[st
         func = site.call.func
         if isinstance(func, Ref) and func.path in _SEEDING and site.call.args:
             yield site.function, func.roots
+
+
+# --- what the operating system draws ---------------------------------------------------------------------------------
+
+# Calls that no seed reaches: they ask the operating system.
+_SYSTEM_DRAWS = frozenset(
+    {"os.urandom", "uuid.uuid1", "uuid.uuid4", "secrets.choice", "secrets.randbelow", "secrets.randbits"}
+    | {"secrets.token_bytes", "secrets.token_hex"}
+)
+_INDEX = "is an index"
+_COMPARISONS = frozenset({"<", "<=", ">", ">="})
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "&", ">>", "<<", "^", "|", "**"})
+_NUMBERS = lazy_pattern(
+    r"builtins\.(int|float|abs|round|min|max)(\.from_bytes)?|int\.from_bytes|struct\.unpack|builtins\.(list|bytes|bytearray)"
+)
+_NUMERIC_PARTS = frozenset({"int", "time_low", "node"})
+_PARTS = _NUMERIC_PARTS | {"hex", "bytes"}
+# Draws that are no numbers before they are converted. In brackets they are the key of a dictionary, which only identifies.
+_TOKENS = frozenset({"os.urandom", "uuid.uuid1", "uuid.uuid4", "secrets.token_bytes", "secrets.token_hex"})
+_ARRAYS = lazy_pattern(
+    r"(torch|numpy)\.(?!(random\.)?(manual_)?seed|save|distributed|random\.(default_rng|RandomState)).*"
+)
+_SEEDERS = lazy_pattern(r"(.*\.)?(manual_)?seed(_all|_everything)?|.*\.set_seed|.*\.(default_rng|RandomState|PRNGKey)")
+
+
+def _data_use(project: ValueFlow, path: str, drawn: Call) -> str:
+    """What a number of the operating system decides, in words such as ``is an index``; empty where that is not seen, and for a number
+    that becomes a seed: TRL105 and TRL107 are about those.
+    """
+    left: list[tuple[str, Expression, bool]] = [(path, drawn, _TOKENS.isdisjoint(project.names(path, drawn.func)))]
+    seen, first = set[tuple[str, Expression]](), ""
+    if _chooses_data(project, path, drawn):
+        return "is data"
+    while left and len(seen) < limits.MAX_SYSTEM_DRAW_USES:
+        file, value, is_number = left.pop(0)
+        here = project.uses.spots(file).of(value)
+        if here is None or (file, value) in seen:
+            continue
+        seen.add((file, value))
+        if isinstance(here.parent, Call) and any(map(_SEEDERS.fullmatch, project.names(file, here.parent.func))):
+            return ""
+        said, further = _data_step(project, file, value, here)
+        if said != _INDEX or is_number:
+            first = first or said
+        left += ((*each, is_number or _is_converted(here.parent, each[1])) for each in further)
+    return first
+
+
+def _is_converted(parent: Expression | None, further: Expression) -> bool:
+    """Whether a token goes on as a number: ``int(...)``, ``.int``, a byte of bytes."""
+    match parent:
+        case Call():
+            return True
+        case Attribute(name=name):
+            return name in _NUMERIC_PARTS
+        case Subscript(indices=indices):
+            return isinstance(indices[0], Constant)
+    return isinstance(further, Ref) and not _NUMERIC_PARTS.isdisjoint(further.path)
+
+
+def _chooses_data(project: ValueFlow, path: str, drawn: Call) -> bool:
+    """``secrets.choice`` of anything but characters, unless it only becomes an identifier."""
+    if "secrets.choice" not in project.names(path, drawn.func) or not drawn.args:
+        return False
+    return not any(
+        is_text(project, file, each) for file, each in project.values(path, drawn.args[0].value)
+    ) and not only_identifies(project, path, drawn)
+
+
+def _data_step(
+    project: ValueFlow, path: str, value: Expression, here: ExpressionPosition
+) -> tuple[str, list[tuple[str, Expression]]]:
+    """What a value decides where it stands, and where it goes on to."""
+    match here.parent:
+        case Subscript(indices=indices) if any(each == value for each in indices):
+            return _INDEX, []
+        case Operation(op=op) if op in _COMPARISONS:
+            return "decides a comparison", []
+        case Operation(op=op) as whole if op in _ARITHMETIC or op in ("if", "or"):
+            return "", [(path, whole)]
+        case Attribute(name=name) as part if name in _PARTS:
+            return "", [(path, part)]
+        case Comprehension(kind="dict", elements=(key, _)) if key == value:
+            return "", []
+        case Subscript() | Comprehension() as whole:
+            return "", [(path, whole)]
+        case Call(func=func) as call if func != value:
+            return _data_argument(project, path, call)
+        case None:
+            return _data_statement(project, path, here)
+    return "", []
+
+
+def _data_argument(project: ValueFlow, path: str, call: Call) -> tuple[str, list[tuple[str, Expression]]]:
+    names = project.names(path, call.func)
+    if any(map(_ARRAYS.fullmatch, names)):
+        return "becomes an array", []
+    if "builtins.range" in names:
+        return "is a number of steps", []
+    return "", [(path, call)] if any(map(_NUMBERS.fullmatch, names)) else []
+
+
+def _data_statement(
+    project: ValueFlow, path: str, here: ExpressionPosition
+) -> tuple[str, list[tuple[str, Expression]]]:
+    match here.statement:
+        case Assign(op="=" | ":" | "+=", targets=targets):
+            found: list[tuple[str, Expression]] = []
+            for target in targets:
+                if isinstance(target, Ref) and not target.path and not IDENTIFIERS.fullmatch(last_identifier(target)):
+                    uses = project.uses.of_variable(path, target, here, here.statement.end)
+                    found += [(file, ref) for file, ref, words in uses if set(words) <= _PARTS]
+            return "", found
+        case SimpleStatement(kind="return") if keyed_call(project, path, here.function):
+            return "decides an order", []
+        case SimpleStatement(kind="return") if not is_module(here.function):
+            word = simple_name(here.function)
+            return "", [] if MAKERS.fullmatch(word) else list(project.uses.of_result(f"{path}{here.function}"))
+    return "", []

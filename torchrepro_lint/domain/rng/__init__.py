@@ -7,5 +7,4 @@
 - ``partly_seeded_functions`` and ``seeding_functions`` of ``seeding``: functions that seed; functions that seed some generators and draw from others.
 - ``passed_seed`` and ``nondeterministic_source`` of ``seeders``: the seed of a call; what makes it change between runs.
 - ``only_identifies`` of ``identifiers``: whether a drawn number only becomes a port, a name or another identifier.
-- ``data_use`` of ``identifiers``: what a number that the operating system draws decides.
 """

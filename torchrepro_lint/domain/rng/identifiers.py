@@ -1,7 +1,6 @@
 """Identifier draws: random numbers that only become a port, a URL, a temporary name or another identifier.
 
-They change no result, and a fixed one would make two jobs collide, so they count as no draws. What the operating system draws
-(``secrets``, ``os.urandom``, ``uuid``) is mostly for identifiers, too; also here: whether it becomes data.
+They change no result, and a fixed one would make two jobs collide, so they count as no draws.
 """
 
 from __future__ import annotations
@@ -44,15 +43,17 @@ _VALUES = lazy_pattern(
     r"torchvision\.transforms\.(\w+\.)*get_params"
 )
 # Names that say what a value is for.
-_IDENTIFIERS = lazy_pattern(
+IDENTIFIERS = lazy_pattern(
     r"(?i)(\w*_)?(ports?|url|uri|addr(ess)?|endpoint|init_method|uuid|guid|uid|(run|exp|experiment|job|session|group|sweep)_?id|nonce|"
     r"token|salt|(tmp|temp)\w*(dir|file|path|name|folder|root|key)\w*|suffix|(file|dir)_?name|"
     r"(run|exp|experiment|job|group|project)_?name|(run|exp|save|log|out|output|ckpt|checkpoint)_?(dir|path))|\w*(port|uuid)"
 )
+# Those that what is chosen among files may have, too.
+_FILE_NAMES = lazy_pattern(r"(?i)(\w*_)?(file|dir)_?name")
 _NAMES = lazy_pattern(r"(?i)(\w*_)?(name|slug|version)")
 _MACHINES = lazy_pattern(r"(?i)(\w*_)?(gpus?|devices?|hosts?|nodes?|ports?)")
 # Functions that make such a value, by their last word.
-_MAKERS = lazy_pattern(
+MAKERS = lazy_pattern(
     r"(?i)(\w*_)?(port|url|uuid|suffix|(file|dir|folder)_?(name|str(ing)?))|"
     r"(\w*_)?(random|unique|run|exp|experiment|job|session|project)_?(name|id|slug)"
 )
@@ -107,7 +108,18 @@ def _is_discarded(draw: Draw, call: Call) -> bool:
 @query(cutoff=True)
 def only_identifies(project: ValueFlow, path: str, drawn: Call) -> bool:
     """Whether all uses of a drawn number make it a port, a URL, a name or another identifier."""
-    return _IdentifierUses(project).only(path, drawn, limits.MAX_IDENTIFIER_DEPTH)
+    return _IdentifierUses(project, chooses=_chooses(project, path, drawn)).only(
+        path, drawn, limits.MAX_IDENTIFIER_DEPTH
+    )
+
+
+def _chooses(project: ValueFlow, path: str, drawn: Call) -> bool:
+    """Whether a draw takes an element of something that is written out nowhere, such as a list of files."""
+    given = drawn.args[0].value if drawn.args and last_identifier(drawn.func) in _CHOICES else None
+    values = [*project.values(path, given)] if given is not None else []
+    return any(
+        not isinstance(each, Constant | Collection) and not is_text(project, file, each) for file, each in values
+    )
 
 
 def only_makes_identifiers(project: ValueFlow, path: str, generator: Call) -> bool:
@@ -119,10 +131,14 @@ def only_makes_identifiers(project: ValueFlow, path: str, generator: Call) -> bo
 
 
 class _IdentifierUses:
-    """A forward search over the uses of a value."""
+    """A forward search over the uses of a value; ``chooses``: it is an element of something, so the name of a file may lead to data."""
 
-    def __init__(self, project: ValueFlow) -> None:
+    def __init__(self, project: ValueFlow, *, chooses: bool = False) -> None:
         self._project = project
+        self._chooses = chooses
+
+    def _names_one(self, word: str) -> bool:
+        return IDENTIFIERS.fullmatch(word) is not None and not (self._chooses and _FILE_NAMES.fullmatch(word))
 
     def only(self, path: str, value: Expression, depth: int) -> bool:
         """Whether a value where it stands only becomes an identifier."""
@@ -145,7 +161,7 @@ class _IdentifierUses:
                 return self.only(path, whole, depth - 1)
             case Collection(kind="dict", items=items):
                 keys = [key for key, item in zip(items[::2], items[1::2], strict=True) if item == value]
-                return all(isinstance(key, Constant) and _IDENTIFIERS.fullmatch(str(key.value)) for key in keys)
+                return all(isinstance(key, Constant) and self._names_one(str(key.value)) for key in keys)
             case Collection(kind="tuple") as whole:
                 return self.only(path, whole, depth - 1)
             case Operation(op="==" | "!=" | "in" | "not in"):
@@ -197,14 +213,14 @@ class _IdentifierUses:
         """``choice(string.ascii_letters)``, ``choices("abc", k=6)``."""
         given = drawn.args[0].value if drawn.args and last_identifier(drawn.func) in _CHOICES else None
         return given is not None and any(
-            _is_text(self._project, file, each) for file, each in self._project.values(path, given)
+            is_text(self._project, file, each) for file, each in self._project.values(path, given)
         )
 
     def _argument(self, path: str, value: Expression, call: Call, depth: int) -> bool:
         arg = next((each for each in call.args if each.value == value), None)
         if arg is None or arg.star:
             return False
-        if arg.keyword is not None and _IDENTIFIERS.fullmatch(arg.keyword):
+        if arg.keyword is not None and self._names_one(arg.keyword):
             return True
         names = self._project.names(path, call.func)
         if names and all(map(_USES.fullmatch, names)):
@@ -215,7 +231,7 @@ class _IdentifierUses:
             return arg == passing_argument(call, int("torch.save" in names), "f", "file")
         # The parameter that gets the value may be named for an identifier.
         return any(
-            each == arg and _IDENTIFIERS.fullmatch(param.name)
+            each == arg and self._names_one(param.name)
             for name in names
             for function in self._project.resolver.functions(name)
             for each, param in self._project.resolver.call_graph.receiving(path, call, function)
@@ -228,15 +244,15 @@ class _IdentifierUses:
             case SimpleStatement(kind="return"):
                 return self._returned(path, here.function, depth)
             case Loop(target=target) if target is not None:
-                return isinstance(target, Ref) and _IDENTIFIERS.fullmatch(last_identifier(target)) is not None
+                return isinstance(target, Ref) and self._names_one(last_identifier(target))
         return False
 
     def _target(self, path: str, target: Expression, here: ExpressionPosition, depth: int) -> bool:
         match target:
-            case Ref() | Attribute() if _IDENTIFIERS.fullmatch(last_identifier(target)):
+            case Ref() | Attribute() if self._names_one(last_identifier(target)):
                 return True
             case Subscript(indices=(Constant(value=str(key)),)):
-                return _IDENTIFIERS.fullmatch(key) is not None
+                return self._names_one(key)
             case Ref(path=()):
                 reads = list(self._project.uses.of_variable(path, target, here, here.statement.end))
                 moved = [self._moved(file, ref, words) if file == path else None for file, ref, words in reads]
@@ -245,13 +261,13 @@ class _IdentifierUses:
 
     def _returned(self, path: str, function: str, depth: int) -> bool:
         word = simple_name(function)
-        if _MAKERS.fullmatch(word) or (is_lambda(function) and _orders_machines(self._project, path, function)):
+        if MAKERS.fullmatch(word) or (is_lambda(function) and _orders_machines(self._project, path, function)):
             return True
         calls = self._project.uses.of_result(f"{path}{function}") if not is_module(function) else []
         return bool(calls) and all(self.only(file, call, depth - 1) for file, call in calls)
 
 
-def _keyed_call(project: ValueFlow, path: str, function: str) -> Call | None:
+def keyed_call(project: ValueFlow, path: str, function: str) -> Call | None:
     """The call that gets a lambda as its ``key``, as a sort does."""
     spots = project.uses.spots(path)
     made = spots.lambda_of(function)
@@ -263,7 +279,7 @@ def _keyed_call(project: ValueFlow, path: str, function: str) -> Call | None:
 
 def _orders_machines(project: ValueFlow, path: str, function: str) -> bool:
     """Whether a lambda is the key by which devices or hosts are sorted: what a job takes first is no result of it."""
-    call = _keyed_call(project, path, function)
+    call = keyed_call(project, path, function)
     word = "" if call is None else last_identifier(call.func)
     if call is None or word not in ("sort", "sorted"):
         return False
@@ -271,74 +287,7 @@ def _orders_machines(project: ValueFlow, path: str, function: str) -> bool:
     return ordered is not None and _MACHINES.fullmatch(last_identifier(ordered)) is not None
 
 
-# --- what the operating system draws ---------------------------------------------------------------------------------
-
-# Calls that no seed reaches: they ask the operating system.
-SYSTEM_DRAWS = frozenset(
-    {"os.urandom", "uuid.uuid1", "uuid.uuid4", "secrets.choice", "secrets.randbelow", "secrets.randbits"}
-    | {"secrets.token_bytes", "secrets.token_hex"}
-)
-_INDEX = "is an index"
-_COMPARISONS = frozenset({"<", "<=", ">", ">="})
-_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "&", ">>", "<<", "^", "|", "**"})
-_NUMBERS = lazy_pattern(
-    r"builtins\.(int|float|abs|round|min|max)(\.from_bytes)?|int\.from_bytes|struct\.unpack|builtins\.(list|bytes|bytearray)"
-)
-_NUMERIC_PARTS = frozenset({"int", "time_low", "node"})
-_PARTS = _NUMERIC_PARTS | {"hex", "bytes"}
-# Draws that are no numbers before they are converted. In brackets they are the key of a dictionary, which only identifies.
-_TOKENS = frozenset({"os.urandom", "uuid.uuid1", "uuid.uuid4", "secrets.token_bytes", "secrets.token_hex"})
-_ARRAYS = lazy_pattern(
-    r"(torch|numpy)\.(?!(random\.)?(manual_)?seed|save|distributed|random\.(default_rng|RandomState)).*"
-)
-_SEEDERS = lazy_pattern(r"(.*\.)?(manual_)?seed(_all|_everything)?|.*\.set_seed|.*\.(default_rng|RandomState|PRNGKey)")
-
-
-def data_use(project: ValueFlow, path: str, drawn: Call) -> str:
-    """What a number of the operating system decides, in words such as ``is an index``; empty where that is not seen, and for a number
-    that becomes a seed: TRL105 and TRL107 are about those.
-    """
-    left: list[tuple[str, Expression, bool]] = [(path, drawn, _TOKENS.isdisjoint(project.names(path, drawn.func)))]
-    seen, first = set[tuple[str, Expression]](), ""
-    if _chooses_data(project, path, drawn):
-        return "is data"
-    while left and len(seen) < limits.MAX_SYSTEM_DRAW_USES:
-        file, value, is_number = left.pop(0)
-        here = project.uses.spots(file).of(value)
-        if here is None or (file, value) in seen:
-            continue
-        seen.add((file, value))
-        if isinstance(here.parent, Call) and any(map(_SEEDERS.fullmatch, project.names(file, here.parent.func))):
-            return ""
-        said, further = _data_step(project, file, value, here)
-        if said != _INDEX or is_number:
-            first = first or said
-        left += ((*each, is_number or _is_converted(here.parent, each[1])) for each in further)
-    return first
-
-
-def _is_converted(parent: Expression | None, further: Expression) -> bool:
-    """Whether a token goes on as a number: ``int(...)``, ``.int``, a byte of bytes."""
-    match parent:
-        case Call():
-            return True
-        case Attribute(name=name):
-            return name in _NUMERIC_PARTS
-        case Subscript(indices=indices):
-            return isinstance(indices[0], Constant)
-    return isinstance(further, Ref) and not _NUMERIC_PARTS.isdisjoint(further.path)
-
-
-def _chooses_data(project: ValueFlow, path: str, drawn: Call) -> bool:
-    """``secrets.choice`` of anything but characters, unless it only becomes an identifier."""
-    if "secrets.choice" not in project.names(path, drawn.func) or not drawn.args:
-        return False
-    return not any(
-        _is_text(project, file, each) for file, each in project.values(path, drawn.args[0].value)
-    ) and not only_identifies(project, path, drawn)
-
-
-def _is_text(project: ValueFlow, path: str, value: Expression) -> bool:
+def is_text(project: ValueFlow, path: str, value: Expression) -> bool:
     """Whether an expression is a literal text, a constant of the module ``string``, or a sum of such."""
     return all(
         (isinstance(each, Constant) and isinstance(each.value, str))
@@ -346,55 +295,3 @@ def _is_text(project: ValueFlow, path: str, value: Expression) -> bool:
         or (isinstance(each, Operation) and each.op == "+")
         for each in subexpressions(value)
     )
-
-
-def _data_step(
-    project: ValueFlow, path: str, value: Expression, here: ExpressionPosition
-) -> tuple[str, list[tuple[str, Expression]]]:
-    """What a value decides where it stands, and where it goes on to."""
-    match here.parent:
-        case Subscript(indices=indices) if any(each == value for each in indices):
-            return _INDEX, []
-        case Operation(op=op) if op in _COMPARISONS:
-            return "decides a comparison", []
-        case Operation(op=op) as whole if op in _ARITHMETIC or op in ("if", "or"):
-            return "", [(path, whole)]
-        case Attribute(name=name) as part if name in _PARTS:
-            return "", [(path, part)]
-        case Comprehension(kind="dict", elements=(key, _)) if key == value:
-            return "", []
-        case Subscript() | Comprehension() as whole:
-            return "", [(path, whole)]
-        case Call(func=func) as call if func != value:
-            return _data_argument(project, path, call)
-        case None:
-            return _data_statement(project, path, here)
-    return "", []
-
-
-def _data_argument(project: ValueFlow, path: str, call: Call) -> tuple[str, list[tuple[str, Expression]]]:
-    names = project.names(path, call.func)
-    if any(map(_ARRAYS.fullmatch, names)):
-        return "becomes an array", []
-    if "builtins.range" in names:
-        return "is a number of steps", []
-    return "", [(path, call)] if any(map(_NUMBERS.fullmatch, names)) else []
-
-
-def _data_statement(
-    project: ValueFlow, path: str, here: ExpressionPosition
-) -> tuple[str, list[tuple[str, Expression]]]:
-    match here.statement:
-        case Assign(op="=" | ":" | "+=", targets=targets):
-            found: list[tuple[str, Expression]] = []
-            for target in targets:
-                if isinstance(target, Ref) and not target.path and not _IDENTIFIERS.fullmatch(last_identifier(target)):
-                    uses = project.uses.of_variable(path, target, here, here.statement.end)
-                    found += [(file, ref) for file, ref, words in uses if set(words) <= _PARTS]
-            return "", found
-        case SimpleStatement(kind="return") if _keyed_call(project, path, here.function):
-            return "decides an order", []
-        case SimpleStatement(kind="return") if not is_module(here.function):
-            word = simple_name(here.function)
-            return "", [] if _MAKERS.fullmatch(word) else list(project.uses.of_result(f"{path}{here.function}"))
-    return "", []
