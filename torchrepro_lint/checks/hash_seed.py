@@ -24,9 +24,8 @@ def check(context: Context) -> Iterator[Finding]:
     """Each write of the variable, in a program that then starts no other interpreter."""
     if not may_set_environment(context.project, context.path):
         return
-    found = [*_assignments(context), *_calls(context)]
-    if found and not starts_interpreter(context.project, context.path):
-        for each in found:
+    for each in (*_assignments(context), *_calls(context)):
+        if not starts_interpreter(context.project, context.path, each):
             yield Finding("TRL501", span(each), _MESSAGE)
 
 

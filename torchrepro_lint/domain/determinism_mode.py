@@ -7,12 +7,11 @@ Whether a program starts another Python, which reads the environment anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.domain.flag_effects import ACCELERATOR, BACKWARD, StateEffect
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC, WARN, is_off
 from torchrepro_lint.domain.programs import Program, programs_in, programs_reaching, state_effects
-from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Collection, Constant, Expression, Operation
 from torchrepro_lint.syntax.qualified_names import (
@@ -117,25 +116,49 @@ _PYTHON = lazy_pattern(
 _SEPARATORS = lazy_pattern(r"&&|\|\||[;|&\n]")
 
 
-def starts_interpreter(project: Traces, path: str) -> bool:
-    """Whether the programs that reach a file start another Python; without programs, whether the file does."""
-    reached = {function for program in programs_in(project, path) for function in program.run.functions}
-    for file in sorted({path_of(function) for function in reached} | {path}):
-        for site in project.calls(file):
-            if (site.function in reached or file == path) and _starts_interpreter(site):
-                return True
-    return False
+def starts_interpreter(project: Traces, path: str, written: Expression) -> bool:
+    """Whether a program that runs ``written``, a call or the target of an assignment in a file, starts another Python after it, or
+    asks for processes that are new interpreters.
+
+    Where no program is seen to run it, whether the file, or a function of a program that reaches the file, does so.
+    """
+    programs = programs_in(project, path)
+    orders = [_order_of(program, path, written) for program in programs]
+    if any(order is not None for order in orders):
+        return any(
+            order is not None and _starts_later(program, order) for program, order in zip(programs, orders, strict=True)
+        )
+    reached = {function for program in programs for function in program.run.functions}
+    return any(
+        (site.function in reached or file == path)
+        and (_asks_for_interpreters(site.names, site.call) or _starts(site.names, site.call))
+        for file in sorted({path_of(function) for function in reached} | {path})
+        for site in project.calls(file)
+    )
 
 
-def _starts_interpreter(site: CallSite) -> bool:
-    for name in site.names:
-        if _START_METHOD_SETTERS.fullmatch(name):
-            return any(
-                isinstance(arg.value, Constant) and arg.value.value in _FRESH_START_METHODS for arg in site.call.args
-            )
-        if _PROCESS_STARTERS.fullmatch(name):
-            return _may_be_python(site.call.args)
-    return False
+def _order_of(program: Program, path: str, written: Expression) -> int | None:
+    events = enumerate(program.run.trace_events)
+    return next((at for at, each in events if each.path == path and each.event.value == written), None)
+
+
+def _starts_later(program: Program, order: int) -> bool:
+    calls = [(at, each.names, each.event.value) for at, each in enumerate(program.run.trace_events)]
+    return any(
+        _asks_for_interpreters(names, call) or (at > order and _starts(names, call))
+        for at, names, call in calls
+        if isinstance(call, Call)
+    )
+
+
+def _asks_for_interpreters(names: Iterable[str], call: Call) -> bool:
+    return any(map(_START_METHOD_SETTERS.fullmatch, names)) and any(
+        isinstance(arg.value, Constant) and arg.value.value in _FRESH_START_METHODS for arg in call.args
+    )
+
+
+def _starts(names: Iterable[str], call: Call) -> bool:
+    return any(map(_PROCESS_STARTERS.fullmatch, names)) and _may_be_python(call.args)
 
 
 def _may_be_python(args: tuple[Arg, ...]) -> bool:
