@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue
+from torchrepro_lint.dataflow.taint.context import TaintedValue
 from torchrepro_lint.dataflow.taint.sinks import decisive_sink, describe_sink, is_followed_in
 from torchrepro_lint.dataflow.taint.sources import Listing, fresh_sorts, listings
 from torchrepro_lint.dataflow.taint.transfer import LISTING
-from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Fix, Message, NoFix
 from torchrepro_lint.syntax.nodes import span
 from torchrepro_lint.trace.traces import Context
@@ -22,11 +21,6 @@ _SORTS = {
 _KEY_CURES = {"clock": "sort by name"}
 _FRESH_CURE = "make names of the inputs or their numbers"
 _NO_NAMES = NoFix("sorting does not help where the names themselves differ")
-# Files that a program writes itself; their times say which is the latest.
-_PRODUCTS = lazy_pattern(
-    r"(?i)ckpt|checkpoint|\.pth?\b|safetensors|tfevents|snapshot|weights|backup|epoch|logs?(?![a-z])|runs?(?![a-z])|"
-    r"model|latest|recent|last|newest|oldest|\.tmp|cache|outputs?|results?"
-)
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -39,8 +33,6 @@ def check(context: Context) -> Iterator[Finding]:
             context.project, context.path, [TaintedValue(context.path, listing.site.call, listing.taint)]
         )
         if taken is not None:
-            if _is_own_product(context, listing, taken):
-                continue
             what = describe_sink(context.project, context.path, listing.site.call, taken)
             key = taken.value.sorted_by if taken.value is not None else ""
             cause = f"{listing.label} lists entries in the order of the file system, {_SORTS.get(key, '')}which "
@@ -59,16 +51,6 @@ def _fresh(context: Context) -> Iterator[Finding]:
             what = describe_sink(context.project, context.path, call, taken)
             cause = f"{maker} makes these names anew in each run, and their sorted order "
             yield Finding("TRL503", span(call), Message(cause, what, f"; {_FRESH_CURE}"), _NO_NAMES)
-
-
-def _is_own_product(context: Context, listing: Listing, taken: Sink) -> bool:
-    """Whether the files are sorted by time and named like what the program itself has written: checkpoints, logs."""
-    if taken.value is None or taken.value.sorted_by != "clock":
-        return False
-    call, spot = listing.site.call, context.project.uses.spots(context.path).of(listing.site.call)
-    start, end = (spot.statement.start, spot.statement.end) if spot is not None else (call.start, call.end)
-    text = context.lines.text[start : min(end, call.end)]
-    return _PRODUCTS.search(f"{listing.site.function} {text}") is not None
 
 
 def _fix(context: Context, listing: Listing, key: str) -> Fix | NoFix:
