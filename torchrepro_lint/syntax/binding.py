@@ -5,9 +5,10 @@ Also here: the call that a thread, a process or a pool makes of the arguments th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
 
+from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -25,13 +26,8 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.visitor import (
-    body_expressions,
-    is_starred,
-    last_identifier,
-    numbered_bodies,
-    statements,
-)
+from torchrepro_lint.syntax.qualified_names import local_symbol
+from torchrepro_lint.syntax.visitor import body_expressions, is_starred, last_identifier, numbered_bodies, statements
 
 # Stands for an argument of which nothing is known.
 UNKNOWN_ARGUMENT = Ref(0, 0, (), (), 0)
@@ -285,3 +281,30 @@ def _reads(read: Call, is_module: Callable[[Ref], bool]) -> bool:
         case Call(func=func, args=(Arg(value=Ref() as holder), *_)):
             return last_identifier(func) == "getattr" and is_module(holder)
     return False
+
+
+def values_of_parameters(
+    own: str, function: Function, call: Call, passed: Iterable[tuple[Param, Arg]]
+) -> Mapping[str, Expression]:
+    """What a call passes for the parameters of a function (``own``: its name) that it binds nowhere else, by their names."""
+    written = (each for one in statements(function.body) for each in targets(one))
+    bound = {root for each in written for part in bound_references(each) if not part.path for root in part.roots}
+    given = {param: arg.value for param, arg in passed if param in function.params and not arg.star}
+    left_out = () if any(arg.star for arg in call.args) else function.params
+    defaults = {param: param.default for param in left_out if isinstance(param.default, Constant)}
+    values = {local_symbol(own, param.name): value for param, value in {**defaults, **given}.items() if value}
+    return {root: value for root, value in values.items() if root not in bound}
+
+
+def with_values(test: Expression, values: Mapping[str, Expression]) -> Expression | None:
+    """A test of parameters with what is passed for them; None if it asks for anything else."""
+    match test:
+        case Constant():
+            return test
+        case Ref(roots=(root,), path=()):
+            return values.get(root)
+        case Operation(op="not" | "and" | "or" | "is" | "is not" | "==" | "!=", operands=operands):
+            parts = [with_values(each, values) for each in operands]
+            known = tuple(each for each in parts if each is not None)
+            return test._replace(operands=known) if len(known) == len(parts) else None
+    return None

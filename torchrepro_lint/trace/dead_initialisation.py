@@ -6,12 +6,9 @@ It is dead where all weights of a model, or of a layer, are replaced before it i
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING
 
-from torchrepro_lint.dataflow.feasibility import ruling_tests, test_of_flags
+from torchrepro_lint.catalogue.libraries import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.dataflow.training_steps import trains
-from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
@@ -30,7 +27,6 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
-    If,
     Lambda,
     Loop,
     Ref,
@@ -38,7 +34,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     Try,
 )
-from torchrepro_lint.syntax.qualified_names import is_local, is_self, locals_prefix, path_of
+from torchrepro_lint.syntax.qualified_names import is_local, locals_prefix, path_of
 from torchrepro_lint.syntax.use_def import contains
 from torchrepro_lint.syntax.visitor import (
     body_expressions,
@@ -49,6 +45,8 @@ from torchrepro_lint.syntax.visitor import (
 )
 from torchrepro_lint.trace.loaded_weights import (
     assigned_all,
+    constructor_constants,
+    draws_only_for,
     element_word,
     given_variables,
     loaded_by,
@@ -58,10 +56,6 @@ from torchrepro_lint.trace.loaded_weights import (
     replaced_parameter,
     uses_numbers,
 )
-
-if TYPE_CHECKING:
-    from torchrepro_lint.dataflow.value_sources import ValueFlow
-    from torchrepro_lint.trace.events import TraceEvent
 
 # The functions whose loads under conditions are kept.
 CACHED_LOADS = 1 << 12
@@ -131,7 +125,8 @@ def _loads_after(
     for at, event in enumerate(found if loads else ()):
         # Weights that are loaded after training, the best of them, do not replace those that it began with.
         trained = min((each for each in training if each > at), default=len(found))
-        for made in (*_made_by(event, loads), *([each] for each in _initialised_by(event, loads))):
+        initialised = ([each] for each in _initialised_by(event, loads))
+        for made in (*_made_by(event, loads), *initialised, *_made_within(names, cache, path, found[at:], loads)):
             later = [set(_between(names, name, held, loads[held], found, range(at + 1, trained))) for held in made]
             if all(later):
                 yield event, later
@@ -241,6 +236,32 @@ def _made_by(event: Event, places: Container[AccessPath]) -> Iterator[list[Acces
                 yield [holder]
 
 
+def _made_within(
+    names: Names, cache: EventCache, path: str, found: Sequence[Event], places: Iterable[AccessPath]
+) -> Iterator[list[AccessPath]]:
+    """The networks that an object gets as it is made by the first event, if it draws for nothing else, and nobody uses it before they
+    are loaded: ``agent = Agent()``, ``agent.net.load_state_dict(weights)``.
+    """
+    match found[0].statement, found[0].value:
+        case Assign(op="=", targets=(Ref(roots=roots, path=()),), value=whole), Call() as call if whole == call:
+            kept = [each for each in places if each[0] == roots and len(each[1]) == 1]
+            classes = [each for each in names.names(path, call.func) if names.classes(each)] if kept else []
+            words, given = frozenset(word for _, (word,) in kept), constructor_constants(names, [(path, call)])
+            if len(classes) == 1 and draws_only_for(classes[0], words, given, names, cache):
+                calls = [each.value for each in found[1:] if isinstance(each.value, Call)]
+                loads = [at for at, each in enumerate(calls) if last_identifier(each.func) == "load_state_dict"]
+                if loads and not any(_uses(each, roots) for each in calls[: max(loads)]):
+                    yield kept
+
+
+def _uses(call: Call, roots: tuple[str, ...]) -> bool:
+    """Whether a call may use the networks of an object that is in a variable, other than to load them."""
+    match call.func:
+        case Ref(roots=held, path=(*_, last)) if held == roots and last not in METHODS_WITHOUT_FORWARD:
+            return last != "load_state_dict"
+    return roots in given_variables(call)
+
+
 def _initialised_by(event: Event, places: Iterable[AccessPath]) -> Iterator[AccessPath]:
     """The models that a statement only initialises: ``net.create_architecture()``, ``net.apply(init)``, ``init_weights(net)``."""
     match event.statement, event.value:
@@ -259,38 +280,6 @@ def _bound(target: Expression) -> list[Expression | None]:
     """A target, or the items of a tuple, beside names that nobody reads: ``model, _ = build(options)``."""
     items = target.items if isinstance(target, Collection) else (target,)
     return [each for each in items if each is None or last_identifier(each) != "_"]
-
-
-def initialises_once(project: ValueFlow, trace_event: TraceEvent) -> bool:
-    """Whether a test of a buffer keeps an event from running once a network has been initialised: ``if self.inited: return``. Buffers are
-    saved and loaded with the weights, which stand for what is drawn there; who trains from scratch draws weights, too.
-    """
-    into = (step.into for step in trace_event.call_path)
-    inside = (*(step.event for step in trace_event.call_path[1:]), trace_event.event)
-    for function, event in zip(into, inside, strict=False):
-        if flags := _tested_buffers(project, function):
-            at = (event.value or event.statement).start
-            bodies = [each.body for each in project.resolver.functions(function)]
-            if all(any(True for _ in ruling_tests(body, at, partial(test_of_flags, flags))) for body in bodies):
-                return True
-    return False
-
-
-@query(lru=CACHED_LOADS, bounded_when_watched=False)
-def _tested_buffers(project: ValueFlow, function: str) -> Mapping[str, bool]:
-    """The buffers of its object that a method tests, each as set."""
-    owner = project.resolver.owner(function)
-    tests = [
-        part.path[0]
-        for each in (project.resolver.functions(function) if owner else ())
-        for statement in statements(each.body)
-        if isinstance(statement, If)
-        for part in subexpressions(statement.test)
-        if isinstance(part, Ref) and len(part.path) == 1 and any(map(is_self, part.roots))
-    ]
-    classes = project.resolver.ancestry(owner) if tests else ()
-    buffers = {word for each in classes for word in type_inference(project).registered(each)}
-    return {word: True for word in tests if word in buffers}
 
 
 def _made_empty(names: Names, path: str, found: Iterable[Event]) -> Iterator[Statement]:

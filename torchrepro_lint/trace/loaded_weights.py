@@ -11,7 +11,7 @@ from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax import visitor
-from torchrepro_lint.syntax.binding import bound_argument, known_argument
+from torchrepro_lint.syntax.binding import bound_argument, known_argument, values_of_parameters, with_values
 from torchrepro_lint.syntax.control_flow import (
     Event,
     Guard,
@@ -20,7 +20,6 @@ from torchrepro_lint.syntax.control_flow import (
     holds_always,
     uncertain_guards,
 )
-from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Arg,
@@ -31,10 +30,8 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
-    Function,
     Loop,
     Operation,
-    Param,
     Ref,
     SimpleStatement,
     Statement,
@@ -152,12 +149,12 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *
     itself = local_symbol(own, "self"), names.owner(name)
     words = {each for (roots, each), guards in loads.items() if roots == itself[:1] and holds_always(guards, ())}
     if receiver is not None and words and itself[1]:
-        constants = _constants(names, [*names.values(path, receiver)])
-        if _is_all(itself[1], frozenset(word for each in words for word in each), constants, names, cache):
+        constants = constructor_constants(names, [*names.values(path, receiver)])
+        if draws_only_for(itself[1], frozenset(word for each in words for word in each), constants, names, cache):
             always.add(itself[:1])
     found: list[Load] = []
     for function in names.functions(name):
-        tested = _tests_of_arguments(own, function, call, passed)
+        tested = values_of_parameters(own, function, call, passed)
         models = [(param, arg.value) for param, arg in passed]
         if receiver is not None and function.params and names.is_bound(path, call.func, function):
             models.append((function.params[0], receiver))
@@ -169,24 +166,11 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *
     return found
 
 
-def _tests_of_arguments(
-    own: str, function: Function, call: Call, passed: Iterable[tuple[Param, Arg]]
-) -> Mapping[str, Expression]:
-    """What a call passes for the parameters of a function that it binds nowhere else, by their names."""
-    written = (each for one in visitor.statements(function.body) for each in targets(one))
-    bound = {root for each in written for part in bound_references(each) if not part.path for root in part.roots}
-    given = {param: arg.value for param, arg in passed if param in function.params and not arg.star}
-    left_out = () if any(arg.star for arg in call.args) else function.params
-    defaults = {param: param.default for param in left_out if isinstance(param.default, Constant)}
-    values = {local_symbol(own, param.name): value for param, value in {**defaults, **given}.items() if value}
-    return {root: value for root, value in values.items() if root not in bound}
-
-
 def _tests_passed(guards: tuple[Guard, ...], values: Mapping[str, Expression]) -> tuple[Guard, ...] | None:
     """The tests of parameters as tests of what is passed for them, if all are such and none is a constant that rules it out."""
     found: list[Guard] = []
     for guard in guards:
-        test = _replaced(guard.value, values)
+        test = with_values(guard.value, values)
         if test is None:
             return None
         truth = _truth(test)
@@ -202,20 +186,6 @@ def _truth(test: Expression) -> bool | None:
         case Operation(op=op, operands=(Constant(value=left), Constant(value=right))) if op in COMPARISONS:
             return compared(op, left, right)
     return constant_truth(test, StaticContext())
-
-
-def _replaced(test: Expression, values: Mapping[str, Expression]) -> Expression | None:
-    """A test of parameters with what is passed for them; None if it asks for anything else."""
-    match test:
-        case Constant():
-            return test
-        case Ref(roots=(root,), path=()):
-            return values.get(root)
-        case Operation(op="not" | "and" | "or" | "is" | "is not" | "==" | "!=", operands=operands):
-            parts = [_replaced(each, values) for each in operands]
-            known = tuple(each for each in parts if each is not None)
-            return test._replace(operands=known) if len(known) == len(parts) else None
-    return None
 
 
 def _run_by(call: Call, called: Iterable[str]) -> Iterator[tuple[str, ...]]:
@@ -237,7 +207,9 @@ def _read_whole(name: str, names: Names) -> AccessPath | None:
     return ((local_symbol(root_of(name), first),), ()) if first and simple_name(name).endswith("weights") else None
 
 
-def _is_all(owner: str, words: frozenset[str], given: Mapping[str, object], names: Names, cache: EventCache) -> bool:
+def draws_only_for(
+    owner: str, words: frozenset[str], given: Mapping[str, object], names: Names, cache: EventCache
+) -> bool:
     """Whether constructing an object draws no weights but those of its attributes ``words``. ``given``: constants that parameters of
     the constructor have.
     """
@@ -264,23 +236,30 @@ def _is_ruled_out(guard: Guard, given: Mapping[str, object]) -> bool:
     return known and isinstance(test, Ref) and bool(given[test.roots[0]]) is not wanted
 
 
-def _makes_no_weights(path: str, call: Call, words: frozenset[str], names: Names, cache: EventCache) -> bool:
+def _makes_no_weights(
+    path: str, call: Call, words: frozenset[str], names: Names, cache: EventCache, *, entered: bool = False
+) -> bool:
     """Whether a call draws no weights and copies none, as methods of the attributes ``words`` that run no model."""
     match call.func:
         case Ref(roots=(root, *_), path=(word, *_, last)) if word in words and root.endswith(".self"):
             return last in METHODS_WITHOUT_FORWARD
         case Attribute(value=Constant()):
             return True
+
+    def makes_none(name: str) -> bool:
+        if names.classes(name):
+            return draws_only_for(name, frozenset(), {}, names, cache)
+        if not in_project(name):
+            return _WITHOUT_WEIGHTS.fullmatch(name) is not None
+        calls = [each.value for each in cache.of(name) if isinstance(each.value, Call)]
+        inner = (_makes_no_weights(path_of(name), each, words, names, cache, entered=True) for each in calls)
+        return not entered and bool(names.functions(name)) and all(inner)
+
     found = names.names(path, call.func)
-    return bool(found) and all(
-        _is_all(name, frozenset(), {}, names, cache)
-        if names.classes(name)
-        else not in_project(name) and _WITHOUT_WEIGHTS.fullmatch(name)
-        for name in found
-    )
+    return bool(found) and all(map(makes_none, found))
 
 
-def _constants(names: Names, made: Sequence[tuple[str, Expression]]) -> Mapping[str, object]:
+def constructor_constants(names: Names, made: Sequence[tuple[str, Expression]]) -> Mapping[str, object]:
     """The constants that parameters of a constructor have in all the calls that make an object."""
     given = [
         {

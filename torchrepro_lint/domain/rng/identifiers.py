@@ -5,7 +5,12 @@ They change no result, and a fixed one would make two jobs collide, so they coun
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
 from torchrepro_lint import limits
+from torchrepro_lint.dataflow.feasibility import ruling_tests, test_of_flags
+from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects
 from torchrepro_lint.query.database import query
@@ -20,16 +25,18 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
+    If,
     Loop,
     Operation,
     Ref,
     SimpleStatement,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, simple_name
+from torchrepro_lint.syntax.qualified_names import is_lambda, is_module, is_self, simple_name
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, subexpressions
-from torchrepro_lint.trace.dead_initialisation import initialises_once
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, statements, subexpressions
+from torchrepro_lint.trace.dead_initialisation import CACHED_LOADS
+from torchrepro_lint.trace.events import TraceEvent
 
 _SCALAR_DRAWS = lazy_pattern(
     r"random\.(randint|randrange|getrandbits|random|uniform|choices?|sample|randbytes)|"
@@ -84,7 +91,7 @@ def without_identifier_draws(project: ValueFlow, effects: RngEffects) -> RngEffe
         if not isinstance(call, Call):
             return True
         identifies = any(map(_SCALAR_DRAWS.fullmatch, made.names)) and only_identifies(project, made.path, call)
-        loaded = draw.family == "torch" and initialises_once(project, made)
+        loaded = draw.family == "torch" and _initialises_once(project, made)
         return not (identifies or loaded or _is_discarded(draw, call))
 
     for family, draws in list(effects.draws.items()):
@@ -103,6 +110,38 @@ def _is_discarded(draw: Draw, call: Call) -> bool:
         and any(map(_VALUES.fullmatch, draw.trace_event.names))
         and not any(arg.keyword == "out" for arg in call.args)
     )
+
+
+def _initialises_once(project: ValueFlow, trace_event: TraceEvent) -> bool:
+    """Whether a test of a buffer keeps an event from running once a network has been initialised: ``if self.inited: return``. Buffers are
+    saved and loaded with the weights, which stand for what is drawn there; who trains from scratch draws weights, too.
+    """
+    into = (step.into for step in trace_event.call_path)
+    inside = (*(step.event for step in trace_event.call_path[1:]), trace_event.event)
+    for function, event in zip(into, inside, strict=False):
+        if flags := _tested_buffers(project, function):
+            at = (event.value or event.statement).start
+            bodies = [each.body for each in project.resolver.functions(function)]
+            if all(any(True for _ in ruling_tests(body, at, partial(test_of_flags, flags))) for body in bodies):
+                return True
+    return False
+
+
+@query(lru=CACHED_LOADS, bounded_when_watched=False)
+def _tested_buffers(project: ValueFlow, function: str) -> Mapping[str, bool]:
+    """The buffers of its object that a method tests, each as set."""
+    owner = project.resolver.owner(function)
+    tests = [
+        part.path[0]
+        for each in (project.resolver.functions(function) if owner else ())
+        for statement in statements(each.body)
+        if isinstance(statement, If)
+        for part in subexpressions(statement.test)
+        if isinstance(part, Ref) and len(part.path) == 1 and any(map(is_self, part.roots))
+    ]
+    classes = project.resolver.ancestry(owner) if tests else ()
+    buffers = {word for each in classes for word in type_inference(project).registered(each)}
+    return {word: True for word in tests if word in buffers}
 
 
 @query(cutoff=True)
