@@ -273,11 +273,12 @@ _PACKAGES_WITHOUT_DATA = frozenset(
     {"torch", "torchvision", "torchaudio", "timm", "einops", "numpy", "math", "builtins", "time", "datetime", "random"}
     | {"typing", "functools", "collections", "itertools", "copy", "abc", "logging", "warnings", "os", "sys", "gc", "re"}
     | {"operator", "string", "dataclasses", "enum", "inspect", "types", "contextlib", "traceback", "pprint", "cv2"}
+    | {"transformers", "pytorch_transformers", "pytorch_pretrained_bert", "diffusers", "peft", "torchcrf", "TorchCRF"}
     | {"thop", "torchsummary", "torchinfo", "fvcore", "ptflops", "torchstat", "torch_scatter", "torch_sparse"}
 )
 _DATA_READERS = lazy_pattern(
     r"builtins\.(open|input)|torch\.(load|hub\.\w+)|numpy\.(load\w*|genfromtxt|memmap|from(file|regex|txt|string))|cv2\.imread|"
-    r"torchvision\.(datasets|io)\..*|torchaudio\.(datasets\..*|load)|os\.(listdir|scandir|walk|fdopen|read|popen)|sys\.stdin.*"
+    r"torchvision\.(datasets|io)\..*|torchaudio\.(datasets\..*|load)|transformers\.(pipeline|\w*Dataset)\b.*|os\.(listdir|scandir|walk|fdopen|read|popen)|sys\.stdin.*"
 )
 
 
