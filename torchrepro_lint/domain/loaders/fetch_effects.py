@@ -8,7 +8,7 @@ unseeded in workers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from torchrepro_lint import limits
@@ -26,9 +26,9 @@ from torchrepro_lint.domain.loaders.callable_effects import (
     CallableEffects,
     GeneratorSet,
 )
-from torchrepro_lint.domain.loaders.constructions import Loader, loader_paths, loaders, may_draw_samples
-from torchrepro_lint.domain.loaders.workers import WORKER_INIT, leaves_numpy
-from torchrepro_lint.domain.programs import programs_reaching, state_effects, worker_trace
+from torchrepro_lint.domain.loaders.constructions import Loader, may_draw_samples
+from torchrepro_lint.domain.loaders.workers import WORKER_INIT
+from torchrepro_lint.domain.programs import programs_reaching, state_effects
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.call_sites import call_candidates
@@ -37,9 +37,7 @@ from torchrepro_lint.syntax.nodes import (
     Collection,
     Comprehension,
     Constant,
-    Expression,
     Operation,
-    Record,
     Ref,
     Subscript,
 )
@@ -48,12 +46,10 @@ from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_instance,
     is_module,
-    qualname_of,
     unbound_method,
     without_brackets,
 )
 from torchrepro_lint.syntax.visitor import receiver_of
-from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.traces import Traces
 
 _FETCH_METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__", "get")
@@ -282,7 +278,7 @@ def fetch_effects(project: Traces) -> FetchEffects:
 
 
 # The generators that a loader with a generator does not fix, since workers seed NumPy and before that release.
-_NOT_FIXED = {False: frozenset({"own"}), True: frozenset({"own", "numpy", "unknown"})}
+NOT_FIXED = {False: frozenset({"own"}), True: frozenset({"own", "numpy", "unknown"})}
 
 
 def unseeded_worker_draws(project: Traces, loader: Loader, *, before: bool) -> frozenset[str]:
@@ -298,7 +294,7 @@ def unseeded_worker_draws(project: Traces, loader: Loader, *, before: bool) -> f
     if not loader.has_workers or seeded:
         return frozenset()
     draws = fetch_effects(project).of_loader(loader)
-    return draws & _NOT_FIXED[before] if loader.passes("generator") else draws
+    return draws & NOT_FIXED[before] if loader.passes("generator") else draws
 
 
 @query()
@@ -327,74 +323,3 @@ def seeds_workers_of(project: Traces, function: str) -> bool:
 
 
 # --- NumPy's global generator in workers ------------------------------------------------------------------------------
-
-_DATASET_BASES = frozenset(
-    f"torch.utils.data.{place}{word}"
-    for place in ("", "dataset.")
-    for word in ("Dataset", "IterableDataset", "MapDataPipe")
-)
-_DATASET_FETCH = ("__getitem__", "__getitems__", "__iter__", "__next__")
-
-
-class WorkerDraw(Record, frozen=True):
-    """A draw by its public name, and the dataset method that leads to it (``Boxes.__getitem__``)."""
-
-    label: str
-    owner: str
-    trace_event: TraceEvent
-
-
-@query()
-def numpy_worker_draws(project: Traces) -> tuple[WorkerDraw, ...]:
-    """The draws from NumPy's global generator that workers reach through the project's datasets: each once, by the first dataset that
-    leads to it; without datasets whose loaders all seed their workers.
-    """
-    return tuple(_find_numpy_draws(project))
-
-
-def _find_numpy_draws(project: Traces) -> Iterator[WorkerDraw]:
-    seen: set[tuple[str, Expression | None]] = set()
-    tended = _seeded_datasets(project)
-    datasets = (each for each in project.resolver.all_classes() if each not in tended and _is_dataset(project, each))
-    for owner in datasets:
-        for word in _DATASET_FETCH:
-            for method in project.resolver.methods(owner, word):
-                if not project.resolver.functions(method):
-                    continue
-                short = f"{qualname_of(owner)}.{word}"
-                for draw in worker_trace(project, (method,), owner).unseeded_draws():
-                    place = draw.trace_event.path, draw.trace_event.event.value
-                    if draw.family == "numpy" and place not in seen:
-                        seen.add(place)
-                        yield WorkerDraw(draw.label, short, draw.trace_event)
-
-
-def _is_dataset(project: Traces, owner: str) -> bool:
-    bases = project.resolver.ancestry(owner)
-    return any(base in _DATASET_BASES or base.startswith("torchvision.datasets.") for base in bases)
-
-
-def _seeded_datasets(project: Traces) -> set[str]:
-    """The dataset classes that have loaders, all of them without workers, with a function that may seed NumPy, or over objects that do not draw."""
-    good, bad = set[str](), set[str]()
-    for path in loader_paths(project):
-        for loader in loaders(project, path):
-            seeds = loader.passes(WORKER_INIT) and not leaves_numpy(project, loader)
-            known = not loader.has_workers or seeds or loader.kind.seeds_workers
-            known = known or fetch_effects(project).of_loader(loader).isdisjoint(_NOT_FIXED[True])
-            kept = good if known or not loader.arguments.complete else bad
-            for each in loader.values(loader.kind.dataset) if loader.kind.dataset else ():
-                kept.update(_dataset_classes(project, each.path, each.value))
-    return good - bad
-
-
-def _dataset_classes(project: Traces, path: str, value: object) -> Iterator[str]:
-    """The datasets that an expression creates, inside wrappers too."""
-    if isinstance(value, Call):
-        for name in project.names(path, value.func):
-            if project.resolver.classes(name):
-                yield from filter(in_project, project.resolver.ancestry(name))
-        for arg in value.args:
-            for name in project.names(path, arg.value):
-                if is_instance(name) and project.resolver.classes(class_of(name)):
-                    yield class_of(name)
