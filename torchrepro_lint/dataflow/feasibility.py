@@ -12,6 +12,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import COMPARISONS, compared, is_instance_of, literal_type
 from torchrepro_lint.dataflow.environment import Closure, Environment
 from torchrepro_lint.dataflow.reaching_definitions import display_of, held_operations, length_of
+from torchrepro_lint.resolve.values import attributes_set
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.nodes import (
@@ -303,7 +304,7 @@ def is_set_from_outside(
 ) -> bool:
     """Whether a file sets the attribute, ``rows.train = True``: that of the class, one that makes its objects, one of ``others``."""
     makers = {each.path for given in environment.arguments.values() for each in given}
-    return any(sources.set_attributes(file, (word,)) for file in sorted({path, *makers, *others}))
+    return any(word in attributes_set(sources.project.resolver, file) for file in sorted({path, *makers, *others}))
 
 
 def _known_value(sources: ValueSources, source: Closure, depth: int) -> object:

@@ -21,17 +21,16 @@ from torchrepro_lint.resolve.registries import Registries, argument_makers, made
 from torchrepro_lint.resolve.symbols import NAMES
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument, takes_receiver
-from torchrepro_lint.syntax.definitions import EACH, SOME, Keys, unpacking_keys
-from torchrepro_lint.syntax.nodes import (
-    Call,
-    Collection,
-    Constant,
-    Expression,
-    Function,
-    Param,
-    Ref,
-    Subscript,
+from torchrepro_lint.syntax.definitions import (
+    EACH,
+    SOME,
+    Keys,
+    attribute_stores,
+    bound_references,
+    targets,
+    unpacking_keys,
 )
+from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Function, Param, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
@@ -49,7 +48,8 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import is_none
+from torchrepro_lint.syntax.summary import has_word
+from torchrepro_lint.syntax.visitor import all_expressions, all_statements, blocks, is_none, last_identifier
 
 # A module that is made without a class of its own, to hold others.
 PLAIN_MODULE = "torch.nn.Module()"
@@ -362,3 +362,24 @@ class Values(LiteralTexts):
     def registry(self) -> Registries:
         """The registries of the project: tables that decorators fill."""
         return Registries(self)
+
+
+# Stands for all attributes.
+ANY_ATTRIBUTE = "*"
+
+
+@query()
+def attributes_set(names: Values, path: str) -> frozenset[str]:
+    """The attributes that a file may set in other ways than by ``self.word = value``; ``ANY_ATTRIBUTE`` where it may set any."""
+    names.modules.reads.record_read(path)
+    facts = names.modules.files[path]
+    found = {target.path[-1] for target, _ in attribute_stores(facts)}
+    headers = (target for each in all_statements(facts) if blocks(each) for target in targets(each))
+    found.update(each.path[-1] for target in headers for each in bound_references(target) if each.path)
+    if has_word(facts.summary.calls, "vars") or has_word(facts.summary.inner, "__dict__"):
+        found.add(ANY_ATTRIBUTE)
+    for each in all_expressions(facts) if has_word(facts.summary.calls, "setattr") else ():
+        match each:
+            case Call(func=func, args=(_, Arg(value=named), *_)) if last_identifier(func) == "setattr":
+                found.add(str(named.value) if isinstance(named, Constant) else ANY_ATTRIBUTE)
+    return frozenset(found)

@@ -14,12 +14,12 @@ from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.resolve.program_index import ProgramIndex, link
 from torchrepro_lint.resolve.search_path import ModuleTree
+from torchrepro_lint.resolve.values import ANY_ATTRIBUTE, attributes_set
 from torchrepro_lint.source.text import Position
-from torchrepro_lint.syntax.definitions import attribute_stores, bound_references, targets, unpack
-from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Constant, Expression, Record, Ref
+from torchrepro_lint.syntax.definitions import unpack
+from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, Record, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, is_local, is_module, is_self, path_of, simple_name
-from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import all_expressions, all_statements, blocks, last_identifier, statements
+from torchrepro_lint.syntax.visitor import statements
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import Entry, EntryPoints
 from torchrepro_lint.trace.events import TraceMemoTables
@@ -203,25 +203,6 @@ def may_change(project: ProgramIndex, owner: str, word: str, paths: Iterable[str
     family = [*filter(in_project, (*names.ancestry(owner), *names.subclasses(owner)))]
     return (
         any(how != "=" for each in family for how, _, _ in names.stored_attributes(each, word))
-        or any(_ANY in _attributes_changed(project, path_of(each)) for each in family)
-        or any(word in _attributes_changed(project, path) for path in paths)
+        or any(ANY_ATTRIBUTE in attributes_set(names, path_of(each)) for each in family)
+        or any(word in attributes_set(names, path) for path in paths)
     )
-
-
-_ANY = "*"
-
-
-@query()
-def _attributes_changed(project: ProgramIndex, path: str) -> frozenset[str]:
-    """The attributes that a file may set in other ways than by ``self.word = value``; ``*`` where it may set any."""
-    facts = project.files[path]
-    found = {target.path[-1] for target, _ in attribute_stores(facts)}
-    headers = (target for each in all_statements(facts) if blocks(each) for target in targets(each))
-    found.update(each.path[-1] for target in headers for each in bound_references(target) if each.path)
-    if has_word(facts.summary.calls, "vars") or has_word(facts.summary.inner, "__dict__"):
-        found.add(_ANY)
-    for each in all_expressions(facts) if has_word(facts.summary.calls, "setattr") else ():
-        match each:
-            case Call(func=func, args=(_, Arg(value=named), *_)) if last_identifier(func) == "setattr":
-                found.add(str(named.value) if isinstance(named, Constant) else _ANY)
-    return frozenset(found)
