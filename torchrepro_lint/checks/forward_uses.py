@@ -12,6 +12,7 @@ from torchrepro_lint.dataflow.constants import describe, parsed_classes
 from torchrepro_lint.domain.rng.seeders import SEEDABLE_GENERATORS, nondeterministic_source, passed_seed
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import STARTING, launched_call
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -247,9 +248,14 @@ class OptionReads:
             names = self._project.names(path, each.func) if isinstance(each, Call) else ()
             if not isinstance(each, Call) or any(map(in_project, names)) or not _CLASS_PARSERS.isdisjoint(names):
                 continue
-            if any(self._holds(path, arg.value, holder) for arg in each.args):
+            if any(self._holds(path, arg.value, holder) for arg in each.args) and not self._launches(path, each):
                 return True
         return not holder and not self._parses()
+
+    def _launches(self, path: str, call: Call) -> bool:
+        """Whether a call starts a function of the project, which gets what the call passes."""
+        started = launched_call(call) if last_identifier(call.func) in STARTING else None
+        return started is not None and any(map(in_project, self._project.names(path, started.func)))
 
     def _parses(self) -> bool:
         """Whether the files are seen to parse a command line."""

@@ -20,7 +20,7 @@ from torchrepro_lint.resolve.literal_texts import LiteralTexts
 from torchrepro_lint.resolve.registries import Registries, argument_makers, made_arguments, registers_by_method
 from torchrepro_lint.resolve.symbols import NAMES
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.binding import known_argument, takes_receiver
+from torchrepro_lint.syntax.binding import accepts, known_argument, parameter_argument, takes_receiver
 from torchrepro_lint.syntax.definitions import (
     EACH,
     SOME,
@@ -234,7 +234,10 @@ class Values(LiteralTexts):
         """
         if param.kind.startswith("*") or (position == 0 and takes_receiver(function)):
             return
-        for file, given in self.call_graph.passed(path + function.name, function, position):
+        passed = [*self.call_graph.passed(path + function.name, function, position)]
+        if not passed and param.default is not None and self._is_left_alone(function, position):
+            yield path, param.default
+        for file, given in passed:
             if given is not None:
                 yield file, given
             elif param.default is not None:
@@ -247,6 +250,14 @@ class Values(LiteralTexts):
             name, owner = path + function.name, f"{path}{function.owner}" if function.owner else ""
             for each in (owner, *self.subclasses(owner)):
                 yield from made_arguments(self, argument_makers(self, name, each), param.name)
+
+    def _is_left_alone(self, function: Function, position: int) -> bool:
+        """Whether all calls that may be of a method, by its name and their arguments, leave a parameter to its default."""
+        word = simple_name(function.name)
+        named = self.call_graph.by_word(word) if function.owner and not word.startswith("__") else ()
+        calls = [call for _, call in named if accepts(function, call)]
+        given = [parameter_argument(call, function, position, bound=takes_receiver(function)) for call in calls]
+        return bool(calls) and not any(given)
 
     def _handed(self, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
         """What the constructor of a framework's class gets and hands to methods of subclasses: the ``model`` of ``compute_loss``."""
