@@ -65,9 +65,12 @@ def _is_reported(context: Context, site: CallSite, parts: IndexSelectCall) -> bo
         return False
     if tensors.value(parts.source).layout == "sparse":
         return False  # it has no backward at all
-    if has_distinct_indices(project, context.path, parts.by.value) or called_without_gradient(project, site.function):
+    if called_without_gradient(project, site.function):
         return False
-    if _has_deterministic_version(context) and deterministic_mode_enabled(project, site.function):
+    if _has_deterministic_version(context) and (
+        has_distinct_indices(project, context.path, parts.by.value)
+        or deterministic_mode_enabled(project, site.function)
+    ):
         return False
     return not is_gradient_dead(project, context.path, site.call)
 
