@@ -149,17 +149,13 @@ def _in_statement(analysis: TaintAnalysis, tainted: TaintedValue, spot: Expressi
 def _augment(
     analysis: TaintAnalysis, tainted: TaintedValue, target: Expression, op: str, spot: ExpressionPosition
 ) -> Iterator[TaintStep]:
-    """``x += listing`` makes x a listing; other augmented assignments are set operations."""
-    if op != "+=" or not isinstance(target, Ref):
+    """``x += listing`` makes x a listing, and ``rows["train"] += listing`` an element of it; other augmented assignments are set operations."""
+    is_scalar = tainted.taint.kind == "scalar"
+    if op != "+=" or not isinstance(target, Ref | Subscript) or (is_scalar and isinstance(target, Subscript)):
         return
-    continuations = analysis.reads(
-        tainted.path,
-        target,
-        tainted.taint.as_sequence() if tainted.taint.kind != "scalar" else SCALAR,
-        spot,
-        spot.statement.end,
-    )
-    yield from observe_order(tainted, tainted.node, continuations) if tainted.taint.kind != "scalar" else continuations
+    given = tainted if is_scalar else tainted._replace(taint=tainted.taint.as_sequence())
+    continuations = assign_target(analysis, given, target, spot, spot.statement.end)
+    yield from continuations if is_scalar else observe_order(tainted, tainted.node, continuations)
 
 
 def _in_expression(

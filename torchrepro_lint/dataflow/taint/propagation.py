@@ -47,10 +47,10 @@ def assign_target(
             yield from analysis.reads(tainted.path, target, tainted.taint, spot, after)
         case Subscript(value=Ref() as whole, indices=(Operation(op=":"),)):
             yield from analysis.reads(tainted.path, whole, tainted.taint, spot, after)
-        case Subscript(value=Ref() as whole, indices=indices):
+        case Subscript(value=Ref() | Subscript() as whole, indices=indices):
             named = len(indices) == 1 and isinstance(indices[0], Constant) and isinstance(indices[0].value, str)
             taint = mapping_to(tainted.taint) if named else container_of(tainted.taint)
-            yield from analysis.reads(tainted.path, whole, taint, spot, after)
+            yield from assign_target(analysis, tainted._replace(taint=taint), whole, spot, after)
         case Collection():
             yield from _unpack(analysis, tainted, target, spot, after)
 
