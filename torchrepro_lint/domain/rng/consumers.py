@@ -16,7 +16,7 @@ from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref
+from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     constructed_class,
@@ -140,7 +140,7 @@ class Consumers:
 
     def draws(self, row: Consumer, trace_event: TraceEvent, call: Call, *, only_evaluates: bool) -> bool:
         """Whether a call may draw by a row; ``only_evaluates`` says that the run only evaluates modules."""
-        argument = self._argument_reader(row, trace_event, call)
+        argument = self._argument_reader(row, trace_event, call, only_evaluates=only_evaluates)
         given = [value for word in row.generators if (value := argument(word)) is not None]
         if not all(is_none(each) or self._stands_for_none(trace_event.path, each) for each in given):
             return False
@@ -156,15 +156,20 @@ class Consumers:
             return False
         return evaluate(row.when, row.signature, argument, known) is not Truth.FAILS
 
-    def _argument_reader(self, row: Consumer, trace_event: TraceEvent, call: Call) -> ArgumentReader:
-        """The arguments of a call, with the constant that a variable can only be: ``pretrained`` of a function that all calls pass True."""
+    def _argument_reader(
+        self, row: Consumer, trace_event: TraceEvent, call: Call, *, only_evaluates: bool
+    ) -> ArgumentReader:
+        """The arguments of a call, with the constant that a variable can only be: ``pretrained`` of a function that all calls pass True;
+        of ``self.p if self.training else 0`` what holds in evaluation.
+        """
         read = argument_reader(row.signature, self._construction(row, trace_event, call))
 
         def argument(word: str) -> Expression | None:
-            value = read(word)
+            value = _in_evaluation(read(word)) if only_evaluates else read(word)
             if not isinstance(value, Ref) or is_unknown_argument(value):
                 return value
             found = [each for _, each in self._names.values(trace_event.path, value)]
+            found = [_in_evaluation(each) or each for each in found] if only_evaluates else found
             known = {(type(each.value), each.value) if isinstance(each, Constant) else None for each in found}
             return found[0] if len(known) == 1 and None not in known else value
 
@@ -204,6 +209,16 @@ class Consumers:
 def _is_training_flag(value: Expression | None) -> bool:
     """``training=self.training``."""
     return isinstance(value, Ref) and value.path[-1:] == ("training",)
+
+
+def _in_evaluation(value: Expression | None) -> Expression | None:
+    """The branch of ``self.p if self.training else 0`` that evaluation takes; any other value itself."""
+    match value:
+        case Operation(op="if", operands=(Operation(op="not", operands=(test,)), chosen, _)) if _is_training_flag(test):
+            return chosen
+        case Operation(op="if", operands=(test, _, chosen)) if _is_training_flag(test):
+            return chosen
+    return value
 
 
 _GLOBAL = frozenset(each.key for each in FAMILIES)
