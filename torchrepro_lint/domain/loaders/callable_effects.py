@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.libraries import dataset_model, transform_models
+from torchrepro_lint.catalogue.libraries import dataset_model, loader_names, transform_models
 from torchrepro_lint.dataflow.environment import (
     Closure,
     ContextInsensitivity,
@@ -346,7 +346,8 @@ class CallableEffects:
         if self._project.resolver.classes(name):
             methods = self._project.resolver.methods(name, "__getitem__")
             return any(in_project(each) or not _RECORDS.fullmatch(class_of(qualifier_of(each))) for each in methods)
-        return not name.endswith(_ARRAYS) and dataset_model(without_brackets(name)) is not None
+        known = dataset_model(without_brackets(name)) is not None or name in loader_names()
+        return known and not name.endswith(_ARRAYS)
 
     # --- generators that exist before the workers --------------------------------------------------------------------
 

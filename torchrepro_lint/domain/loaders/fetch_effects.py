@@ -14,7 +14,7 @@ from functools import partial
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import worker_seeding_identifiers
 from torchrepro_lint.catalogue.conditions import Truth, argument_reader, evaluate
-from torchrepro_lint.catalogue.libraries import DatasetModel, dataset_model, loader_kinds
+from torchrepro_lint.catalogue.libraries import DatasetModel, LoaderKind, dataset_model, loader_kinds
 from torchrepro_lint.catalogue.rows import Condition, Signature
 from torchrepro_lint.dataflow.arguments import read_arguments
 from torchrepro_lint.dataflow.environment import Closure
@@ -26,7 +26,7 @@ from torchrepro_lint.domain.loaders.callable_effects import (
     CallableEffects,
     GeneratorSet,
 )
-from torchrepro_lint.domain.loaders.constructions import Loader, may_draw_samples
+from torchrepro_lint.domain.loaders.constructions import Loader, may_draw_samples, may_shuffle
 from torchrepro_lint.domain.loaders.workers import WORKER_INIT
 from torchrepro_lint.domain.programs import programs_reaching, state_effects
 from torchrepro_lint.query.database import query
@@ -184,6 +184,8 @@ class FetchEffects:
         """The value of a call: a dataset of a library or the project, tensors, a sequence."""
         if self._project.resolver.classes(name):
             return self._of_instance(name, call, depth)
+        if (kind := loader_kinds().get(name)) is not None:
+            return self._of_inner_loader(call, kind, depth)
         plain = without_brackets(name)
         row = dataset_model(plain)
         if row is not None:
@@ -193,6 +195,13 @@ class FetchEffects:
         ):
             return NO_GENERATORS
         return ANY_GENERATOR
+
+    def _of_inner_loader(self, call: Closure, kind: LoaderKind, depth: int) -> GeneratorSet:
+        """A loader that a dataset iterates: what its samples draw, and the order, unless it has a generator."""
+        passed = read_arguments(self._value_sources, call, kind.parameters)
+        draws = may_shuffle(self._value_sources, kind, passed) and not passed.named.get("generator")
+        samples = (self.draws(each, depth + 1) for each in passed.named.get(kind.dataset, ()))
+        return frozenset({"torch"} if draws else ()).union(*samples)
 
     def _of_row(self, call: Closure, row: DatasetModel, depth: int) -> GeneratorSet:
         assert isinstance(call.value, Call)
