@@ -56,6 +56,14 @@ class Option(Record, frozen=True):
     converter: Expression | None = None
 
     @property
+    def is_text(self) -> bool:
+        """Whether the option always has a text: it is required, or has its place, and nothing converts it."""
+        words = {arg.keyword for arg in self.call.args}
+        placed = not self.flag.startswith("-") and not is_click(self.call) and words.isdisjoint({"nargs", "default"})
+        named = last_identifier(self.converter) if self.converter is not None else "str"
+        return (self.default is None or placed) and named in ("str", "Path") and not self.choices
+
+    @property
     def literals(self) -> tuple[Constant, ...]:
         """The known values of the option: its choices, and its default."""
         default = (self.default,) if isinstance(self.default, Constant) and self.default.value is not None else ()

@@ -117,7 +117,9 @@ def _loads_after(
             replaced = ((held, ()) for held in assigned_all(names, path, event, {}))
             for held, guards in (*loaded_by(names, cache, path, event.value), *replaced):
                 if held not in used and own.isdisjoint((held, each) for each in given_variables(event.value)):
-                    loads.setdefault(held, []).append((at, (*uncertain_guards(event.guards), *guards)))
+                    under = (*uncertain_guards(event.guards), *guards)
+                    under = tuple(each for each in under if not _tests_given_text(names, each))
+                    loads.setdefault(held, []).append((at, under))
     for held, some in [*loads.items()]:
         loads[held] = [*_certain(names, name, found, some)]
     calls = ((at, each.value) for at, each in enumerate(found if loads else ()) if isinstance(each.value, Call))
@@ -130,6 +132,15 @@ def _loads_after(
             later = [set(_between(names, name, held, loads[held], found, range(at + 1, trained))) for held in made]
             if all(later):
                 yield event, later
+
+
+def _tests_given_text(names: Names, guard: Guard) -> bool:
+    """Whether a guard only asks for an option that always has a text: ``if args.checkpoint``, which is required."""
+    match guard:
+        case Guard(kind="if", value=Ref(path=(*_, word))):
+            options = names.options.named(word)
+            return bool(options) and all(each.is_text for each in options)
+    return False
 
 
 def _between(

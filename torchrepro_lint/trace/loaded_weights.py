@@ -51,7 +51,8 @@ _LOADING_MODELS = lazy_pattern(r".*\.(load|restore)_(model|checkpoint|weights|st
 _WITHOUT_WEIGHTS = lazy_pattern(
     r"builtins\.\w+.*|(os|sys|time|math|json|yaml|pathlib|datetime|collections|logging|functools|re|tensorboardX|torch\.cuda)\..*|"
     r"torch\.optim\.(lr_scheduler\.)?\w+|torch\.nn\.\w*Loss|torch\.(device|tensor|zeros|ones|full|arange|eye|from_numpy)(\(\).*)?|"
-    r"numpy\.(?!random\.).*|torch\.utils\.tensorboard\..*|torchvision\.transforms\..*|torch\.amp\..*"
+    r"numpy\.(?!random\.).*|torch\.utils\.tensorboard\..*|torchvision\.transforms\..*|torch\.amp\..*|"
+    r"torch\.load|safetensors\.torch\.load(_file)?|pickle\.loads?"
 )
 # Attributes by which the numbers of a layer or parameter are used, and what says nothing of a parameter's numbers, or replaces them.
 _NUMBERS = lazy_pattern(r"|weight|bias|data|detach|clone|forward|(named_)?parameters|state_dict|apply")
@@ -216,13 +217,25 @@ def draws_only_for(
     makers = names.methods(owner, "__init__")[:1]
     if [*filter(in_project, names.ancestry(owner))] != [owner] or names.subclasses(owner):
         return False
-    return all(names.functions(each) for each in makers) and all(
+    return all(
+        names.functions(each) and _runs_draw_only_for(each, words, given, names, cache, entered=False)
+        for each in makers
+    )
+
+
+def _runs_draw_only_for(
+    method: str, words: frozenset[str], given: Mapping[str, object], names: Names, cache: EventCache, *, entered: bool
+) -> bool:
+    """The same for a method of the object; ``entered``: it is one that the constructor calls."""
+    return all(
         _assigns_attribute(event.statement, words)
         or _is_of_base(event.statement)
         or any(_is_ruled_out(guard, given) for guard in event.guards)
-        or (isinstance(event.value, Call) and _makes_no_weights(path_of(each), event.value, words, names, cache))
-        for each in makers
-        for event in cache.of(each)
+        or (
+            isinstance(event.value, Call)
+            and _makes_no_weights(path_of(method), event.value, words, names, cache, entered=entered)
+        )
+        for event in cache.of(method)
         if event.kind == "call"
     )
 
@@ -237,7 +250,7 @@ def _is_ruled_out(guard: Guard, given: Mapping[str, object]) -> bool:
 
 
 def _makes_no_weights(
-    path: str, call: Call, words: frozenset[str], names: Names, cache: EventCache, *, entered: bool = False
+    path: str, call: Call, words: frozenset[str], names: Names, cache: EventCache, *, entered: bool
 ) -> bool:
     """Whether a call draws no weights and copies none, as methods of the attributes ``words`` that run no model."""
     match call.func:
@@ -251,9 +264,8 @@ def _makes_no_weights(
             return draws_only_for(name, frozenset(), {}, names, cache)
         if not in_project(name):
             return _WITHOUT_WEIGHTS.fullmatch(name) is not None
-        calls = [each.value for each in cache.of(name) if isinstance(each.value, Call)]
-        inner = (_makes_no_weights(path_of(name), each, words, names, cache, entered=True) for each in calls)
-        return not entered and bool(names.functions(name)) and all(inner)
+        followed = not entered and bool(names.functions(name))
+        return followed and _runs_draw_only_for(name, words, {}, names, cache, entered=True)
 
     found = names.names(path, call.func)
     return bool(found) and all(map(makes_none, found))
