@@ -69,8 +69,24 @@ _WRITING_METHODS = frozenset(
     {"to_csv", "to_json", "to_parquet", "to_pickle", "to_feather", "to_hdf", "tofile", "write_csv", "write_parquet"}
     | {"save_to_disk"}
 )
-
-
+# What makes a mask of a table or array: a truth value for each of its elements.
+_MASKING = frozenset({"==", "!=", "<", "<=", ">", ">=", "&", "|", "^", "~", "not"})
+_TESTING = frozenset(
+    {
+        "isin",
+        "isna",
+        "isnull",
+        "notna",
+        "notnull",
+        "between",
+        "duplicated",
+        "contains",
+        "startswith",
+        "endswith",
+        "match",
+    }
+    | {"eq", "ne", "lt", "le", "gt", "ge", "fullmatch", "isnan", "isfinite"}
+)
 _WILDCARDS = frozenset("*?[")
 
 
@@ -199,8 +215,18 @@ class MethodTaint:
             and not is_single(self._analysis, tainted)
             and not is_index_aligned(self._analysis.project, path, subscript)
         ):
-            result = (RANKED if taint.kind == "ranked" else LISTING) if _is_whole(subscript) else SCALAR
+            kept = RANKED if taint.kind == "ranked" else LISTING
+            if self._is_filtered(path, subscript):
+                yield TaintedValue(path, subscript, kept)
+                return
+            result = kept if _is_whole(subscript) else SCALAR
             yield from observe_order(tainted, subscript, [TaintedValue(path, subscript, result)])
+
+    def _is_filtered(self, path: str, subscript: Subscript) -> bool:
+        """Whether a subscript takes the elements for which a mask holds, in their order: ``rows[rows.split == "train"]``."""
+        given = subscript.indices[0] if len(subscript.indices) == 1 else None
+        found = [given] if not isinstance(given, Ref) else [v for _, v in self._analysis.names.values(path, given)]
+        return bool(found) and all(map(_is_mask, found))
 
     def _is_single_receiver(self, path: str, call: Call) -> bool:
         """Whether the program ensures that the set has one element of which a call runs a method."""
@@ -221,6 +247,16 @@ def is_single(analysis: TaintContext, tainted: TaintedValue) -> bool:
         analysis.uses.single(tainted.path, node)
         or any(_finds_one_name(each) for _, each in analysis.names.values(tainted.path, node))
     )
+
+
+def _is_mask(expression: Expression | None) -> bool:
+    """Whether an expression is a truth value for each element of a table or array."""
+    match expression:
+        case Operation(op=op, operands=operands) if op in _MASKING:
+            return op[0] in "=!<>" or any(map(_is_mask, operands))
+        case Call(func=func):
+            return last_identifier(func) in _TESTING
+    return False
 
 
 def _is_literal(subscript: Subscript) -> bool:
