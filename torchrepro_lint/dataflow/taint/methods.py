@@ -199,7 +199,9 @@ class MethodTaint:
         taint, path = tainted.taint, tainted.path
         index = first_constant(subscript.indices)
         sliced = any(isinstance(each, Operation) and each.op == ":" for each in subscript.indices)
-        if taint.kind in ("plain", "table", "mapping", "listed"):
+        if taint.kind not in ("scalar", "set") and self._is_filtered(path, subscript):
+            yield TaintedValue(path, subscript, taint)
+        elif taint.kind in ("plain", "table", "mapping", "listed"):
             inner = taint.item(index)
             whole = TaintedValue(path, subscript, taint) if sliced and taint.kind == "plain" else None
             if whole or inner:
@@ -215,11 +217,7 @@ class MethodTaint:
             and not is_single(self._analysis, tainted)
             and not is_index_aligned(self._analysis.project, path, subscript)
         ):
-            kept = RANKED if taint.kind == "ranked" else LISTING
-            if self._is_filtered(path, subscript):
-                yield TaintedValue(path, subscript, kept)
-                return
-            result = kept if _is_whole(subscript) else SCALAR
+            result = (RANKED if taint.kind == "ranked" else LISTING) if _is_whole(subscript) else SCALAR
             yield from observe_order(tainted, subscript, [TaintedValue(path, subscript, result)])
 
     def _is_filtered(self, path: str, subscript: Subscript) -> bool:
