@@ -198,7 +198,7 @@ _ORDER_KEEPING = lazy_pattern(
     r"dropwhile|filterfalse|starmap|accumulate|compress|tee|pairwise|batched|groupby|product|permutations|combinations)|"
     rf"(\w+\.)+({'|'.join(sorted(PROGRESS_BARS))})|tqdm(\.\w+)*\.trange|"
     r"collections\.deque|more_itertools\.\w+|"
-    r"numpy\.(array|asarray|asanyarray|fromiter|stack|concatenate|vstack|hstack|ravel|char\.\w+)|scipy\.stats\.rankdata|"
+    r"numpy\.(array|asarray|asanyarray|fromiter|stack|concatenate|vstack|hstack|ravel|where|char\.\w+)|scipy\.stats\.rankdata|"
     r"torch\.(tensor|as_tensor|stack|cat|concat|concatenate|LongTensor|FloatTensor|Tensor|from_numpy)|"
     r"pandas\.(Series|DataFrame|Index|concat|unique)|os\.fspath|"
     r"(multiprocessing|torch\.multiprocessing)(\.\w+)*\(\)\.(map|imap|starmap|imap_unordered|map_async|starmap_async)|"
