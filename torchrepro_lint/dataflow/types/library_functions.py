@@ -114,12 +114,22 @@ _BUILTINS = {
 }
 
 
+def is_segmentation_model(name: str) -> bool:
+    """Whether a name is a factory of torchvision's (from 0.3) whose networks return a dictionary of scores for each class and pixel."""
+    module, word = split_last(name)
+    return module.startswith("torchvision.models.segmentation") and word[:1].islower()
+
+
+def _segmentation_model(name: str) -> AbstractValue | None:
+    return AbstractValue("module", name=name) if is_segmentation_model(name) else None
+
+
 def function_value(inference: TypeInference, name: str, call: Call, point: ProgramPoint) -> AbstractValue:
     """The result of a library function, by dotted name."""
     module, word = split_last(name)
     if module == "builtins":
         return _builtin(inference, word, call, point)
-    if (known := RESULTS.get(name)) is not None:
+    if (known := RESULTS.get(name) or _segmentation_model(name)) is not None:
         return known
     if (wrapped := _wrapped(inference, name, call, point)) is not None:
         return wrapped

@@ -26,6 +26,7 @@ from torchrepro_lint.dataflow.types.lattice import (
     dtype_family,
     promoted_dtype,
 )
+from torchrepro_lint.dataflow.types.library_functions import is_segmentation_model
 from torchrepro_lint.dataflow.types.shapes import SHAPES, with_shape_of
 from torchrepro_lint.dataflow.types.tensor_functions import FUNCTIONS, values_and_indices, with_dtype
 from torchrepro_lint.syntax.nodes import Arg, Call, Ref
@@ -120,6 +121,9 @@ def _of_layer(
     """The result of a layer for a value; a ``Sequential`` calls its layers in turn."""
     module, _, word = layer.name.rpartition(".")
     path, call = layer.constructor_call or (point.path, _ANY_CALL)
+    if value.kind != "nothing" and is_segmentation_model(layer.name):
+        scores = AbstractValue("tensor", family="floating", min_ndim=4, max_ndim=4, device=as_tensor(value).device)
+        return AbstractValue("dict", contents=under_gradient_mode(inference, scores, point))
     if value.kind == "nothing" or not module.startswith("torch.nn"):
         return value if value.kind == "nothing" else UNKNOWN
     if word == "Sequential":
