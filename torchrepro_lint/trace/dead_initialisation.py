@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from torchrepro_lint.catalogue.libraries import METHODS_WITHOUT_FORWARD
 from torchrepro_lint.dataflow.training_steps import trains
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.definitions import EventCache
@@ -71,6 +70,7 @@ _EMPTY_CONTEXTS = lazy_pattern(r"accelerate\.(\w+\.)*init_empty_weights|transfor
 _MEASURES = frozenset({"shape", "size", "numel", "nelement", "dim", "ndim", "device", "dtype", "requires_grad"})
 _ALL_PARAMETERS = frozenset({"parameters", "named_parameters"})
 _SETTING = frozenset({"eval", "train", "to", "cuda", "cpu", "zero_grad", "requires_grad_"})
+_MOVING = _SETTING | {"load_state_dict", "half", "float", "bfloat16", "double"}
 _SHOWING = frozenset({"print", "pprint", "info", "debug", "str", "repr"})
 
 
@@ -128,7 +128,7 @@ def _loads_after(
         # Weights that are loaded after training, the best of them, do not replace those that it began with.
         trained = min((each for each in training if each > at), default=len(found))
         initialised = ([each] for each in _initialised_by(event, loads))
-        for made in (*_made_by(event, loads), *initialised, *_made_within(names, cache, path, found[at:], loads)):
+        for made in (*_made_by(event, loads), *initialised, *_made_within(names, cache, name, event, loads)):
             later = [set(_between(names, name, held, loads[held], found, range(at + 1, trained))) for held in made]
             if all(later):
                 yield event, later
@@ -248,29 +248,38 @@ def _made_by(event: Event, places: Container[AccessPath]) -> Iterator[list[Acces
 
 
 def _made_within(
-    names: Names, cache: EventCache, path: str, found: Sequence[Event], places: Iterable[AccessPath]
+    names: Names, cache: EventCache, name: str, event: Event, places: Mapping[AccessPath, Sequence[tuple[int, object]]]
 ) -> Iterator[list[AccessPath]]:
-    """The networks that an object gets as it is made by the first event, if it draws for nothing else, and nobody uses it before they
-    are loaded: ``agent = Agent()``, ``agent.net.load_state_dict(weights)``.
+    """The networks that an object gets as an event makes it, if it draws for nothing else, and nothing but what moves or loads them
+    stands between: ``agent = Agent()``, ``agent.net.load_state_dict(weights)``.
     """
-    match found[0].statement, found[0].value:
-        case Assign(op="=", targets=(Ref(roots=roots, path=()),), value=whole), Call() as call if whole == call:
-            kept = [each for each in places if each[0] == roots and len(each[1]) == 1]
+    match event.statement, event.value:
+        case Assign(op="=", targets=(Ref(roots=roots, path=()),), value=whole) as made, Call() as call if whole == call:
+            path = path_of(name)
+            kept = [each for each in places if each[0] == roots and len(each[1]) == 1 and places[each]]
             classes = [each for each in names.names(path, call.func) if names.classes(each)] if kept else []
             words, given = frozenset(word for _, (word,) in kept), constructor_constants(names, [(path, call)])
             if len(classes) == 1 and draws_only_for(classes[0], words, given, names, cache):
-                calls = [each.value for each in found[1:] if isinstance(each.value, Call)]
-                loads = [at for at, each in enumerate(calls) if last_identifier(each.func) == "load_state_dict"]
-                if loads and not any(_uses(each, roots) for each in calls[: max(loads)]):
+                bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
+                later = [each for body in bodies for each in statements(body) if each.start >= made.end]
+                loads = [
+                    at
+                    for at, each in enumerate(later)
+                    if _only_moves(each, roots) and "load_state_dict" in _words(each)
+                ]
+                if loads and all(_only_moves(each, roots) for each in later[: max(loads)]):
                     yield kept
 
 
-def _uses(call: Call, roots: tuple[str, ...]) -> bool:
-    """Whether a call may use the networks of an object that is in a variable, other than to load them."""
-    match call.func:
-        case Ref(roots=held, path=(*_, last)) if held == roots and last not in METHODS_WITHOUT_FORWARD:
-            return last != "load_state_dict"
-    return roots in given_variables(call)
+def _words(statement: Statement) -> set[str]:
+    return {last_identifier(each.func) for each in expressions_within(statement) if isinstance(each, Call)}
+
+
+def _only_moves(statement: Statement, roots: tuple[str, ...]) -> bool:
+    """Whether a statement uses an object at most to move or to load its networks: ``agent.net.to(device)``."""
+    within = [*expressions_within(statement)]
+    moved = {each.func for each in within if isinstance(each, Call) and last_identifier(each.func) in _MOVING}
+    return all(each in moved for each in within if isinstance(each, Ref) and each.roots == roots)
 
 
 def _initialised_by(event: Event, places: Iterable[AccessPath]) -> Iterator[AccessPath]:

@@ -268,7 +268,9 @@ def _makes_no_weights(
         return followed and _runs_draw_only_for(name, words, {}, names, cache, entered=True)
 
     found = names.names(path, call.func)
-    return bool(found) and all(map(makes_none, found))
+    given = (each for arg in call.args for each in visitor.subexpressions(arg.value) if isinstance(each, Ref))
+    keeps = any(each.roots[0].endswith(".self") and words.issuperset(each.path[:1]) for each in given)
+    return bool(found) and all(map(makes_none, found)) and not (keeps and any(map(in_project, found)))
 
 
 def constructor_constants(names: Names, made: Sequence[tuple[str, Expression]]) -> Mapping[str, object]:
