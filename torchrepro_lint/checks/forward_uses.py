@@ -262,13 +262,25 @@ class OptionReads:
         sites = (site for path in self._files for site in self._project.calls(path))
         return any(instance_value(name).endswith(_NAMESPACES) for site in sites for name in site.names)
 
-    def _holds(self, path: str, value: Expression, holder: str) -> bool:
+    def _holds(self, path: str, value: Expression, holder: str, depth: int = limits.MAX_HANDED_ON) -> bool:
         if isinstance(value, Ref) and value.path[-1:] == ("__dict__",):
             value = value._replace(path=value.path[:-1])
         if isinstance(value, Collection):
             return any(item is not None and self._holds(path, item, holder) for item in value.items)
+        if not holder and any(name.endswith(_NAMESPACES) for name in self._project.names(path, value)):
+            return True
+        if isinstance(value, Call) and last_identifier(value.func) == "vars" and value.args:
+            return self._holds(path, value.args[0].value, holder)
+        resolver, roots = self._project.resolver, value.roots if isinstance(value, Ref) and not value.path else ()
+        if depth and any(
+            self._holds(file, given, holder, depth - 1)
+            for root in roots
+            if resolver.parameter(path + root) is not None
+            for file, given in resolver.passed(path + root)
+        ):
+            return True
         if not holder:
-            return any(name.endswith(_NAMESPACES) for name in self._project.names(path, value))
+            return False
         if is_instance(holder):
             owners = {holder, class_of(holder)}
             parsed = names_parsed(self._project, path, value)
