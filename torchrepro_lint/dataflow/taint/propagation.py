@@ -13,13 +13,18 @@ from torchrepro_lint.dataflow.taint.transfer import (
     container_of,
     mapping_to,
 )
-from torchrepro_lint.syntax.definitions import Rest, unpacking_steps
+from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.program_index import ProgramIndex
+from torchrepro_lint.syntax.definitions import Rest, bound_references, unpacking_steps
 from torchrepro_lint.syntax.nodes import (
     Assign,
+    Attribute,
     Call,
     Collection,
     Constant,
     Expression,
+    ExpressionStatement,
+    Loop,
     Operation,
     Ref,
     Statement,
@@ -30,12 +35,16 @@ from torchrepro_lint.syntax.qualified_names import (
     is_lambda,
     is_module,
     is_nested,
+    is_self,
     path_of,
     project_classes,
     simple_name,
 )
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import is_starred, last_identifier
+from torchrepro_lint.syntax.visitor import all_statements, is_starred, last_identifier, receiver_of, without_subscripts
+
+# Functions that sort.
+_SORTS = frozenset({"sorted", "natsorted", "humansorted"})
 
 
 def assign_target(
@@ -47,12 +56,55 @@ def assign_target(
             yield from analysis.reads(tainted.path, target, tainted.taint, spot, after)
         case Subscript(value=Ref() as whole, indices=(Operation(op=":"),)):
             yield from analysis.reads(tainted.path, whole, tainted.taint, spot, after)
+        case Subscript() if _sorts_elements(analysis, tainted.path, target, after):
+            return
         case Subscript(value=Ref() | Subscript() as whole, indices=indices):
             named = len(indices) == 1 and isinstance(indices[0], Constant) and isinstance(indices[0].value, str)
             taint = mapping_to(tainted.taint) if named else container_of(tainted.taint)
             yield from assign_target(analysis, tainted._replace(taint=taint), whole, spot, after)
         case Collection():
             yield from _unpack(analysis, tainted, target, spot, after)
+
+
+def _sorts_elements(analysis: TaintContext, path: str, stored: Subscript, after: int) -> bool:
+    """Whether a file later sorts the elements of a container."""
+    base = without_subscripts(stored)
+    places = _sorted_elements(analysis.project, path) if isinstance(base, Ref) else {}
+    return isinstance(base, Ref) and any(at >= after for at in places.get(_container_key(base), ()))
+
+
+def _container_key(base: Ref) -> tuple[object, ...]:
+    """A variable; an attribute of ``self`` in all methods of a file."""
+    return ("self", *base.path) if any(map(is_self, base.roots)) else (base.roots, base.path)
+
+
+@query()
+def _sorted_elements(project: ProgramIndex, path: str) -> dict[tuple[object, ...], list[int]]:
+    """Where a file sorts elements of containers: ``rows[key].sort()``, ``rows[key] = sorted(rows[key])``, each of ``rows.items()``."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for statement in all_statements(project.files[path]):
+        sorted_ones: list[Expression | None] = []
+        match statement:
+            case ExpressionStatement(value=Call(func=Attribute(value=Subscript() as element, name="sort"))):
+                sorted_ones.append(element)
+            case Assign(targets=(Subscript() as element,), value=Call(func=func)) if last_identifier(func) in _SORTS:
+                sorted_ones.append(element)
+            case Loop(target=target, source=Call(func=func), body=body) if last_identifier(func) in ("items", "values"):
+                roots = (
+                    {root for each in bound_references(target) for root in each.roots} if target is not None else set()
+                )
+                inner = (each.value for each in body if isinstance(each, ExpressionStatement))
+                callees = [each.func for each in inner if isinstance(each, Call)]
+                if any(
+                    isinstance(each, Ref) and each.path == ("sort",) and roots.issuperset(each.roots)
+                    for each in callees
+                ):
+                    sorted_ones.append(receiver_of(func))
+        for each in sorted_ones:
+            base = without_subscripts(each) if each is not None else None
+            if isinstance(base, Ref):
+                found.setdefault(_container_key(base), []).append(statement.start)
+    return found
 
 
 def _unpack(
