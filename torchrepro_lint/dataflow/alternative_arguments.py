@@ -22,7 +22,8 @@ from torchrepro_lint.syntax.definitions import mutation_sites
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Constant, Expression, Function, Operation, Ref
 from torchrepro_lint.syntax.nodes import Collection as Display
 from torchrepro_lint.syntax.qualified_names import constructed_class, enclosing_function, local_symbol, path_of
-from torchrepro_lint.syntax.visitor import body_expressions
+from torchrepro_lint.syntax.scopes import functions_around
+from torchrepro_lint.syntax.visitor import blocks, body_expressions
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.rows import Signature
@@ -282,20 +283,30 @@ def _configured_entries(names: Names, path: str, given: Expression) -> dict[str,
 def _with_stores(
     names: Names, path: str, given: Expression, section: Found, entries: dict[str, Expression]
 ) -> dict[str, Expression] | None:
-    """The entries of a section with what a program stores in it; None if it stores a whole section, or under a key that is not known."""
-    depth = len(section.keys)
-    for file in sorted(names.modules.files):
+    """The entries of a section with what the programs store in it that read it there; None if they store a whole section, or under a
+    key that is not known.
+
+    A value is known if it is stored before in the same block, and nowhere else.
+    """
+    depth, files = len(section.keys), sorted(names.modules.files)
+    above = [each for each in files if names.imports(each, path)]
+    block = next((each.body for each in functions_around(names.modules.files[path], given.start)), ())
+    block = block or names.modules.files[path].body
+    ends = {each.end for each in block if not blocks(each)}
+    is_after = any(each.start <= given.start < each.end for each in block if not blocks(each))
+    for file in (each for each in files if any(names.imports(one, each) for one in above)):
         for part, stored in names.configurations.stores(file).items():
-            keys = part.keys
-            if part.origin != section.origin or any(
-                key not in (own, ANY_KEY) for key, own in zip(keys, section.keys, strict=False)
-            ):
+            shared = zip(part.keys, section.keys, strict=False)
+            if not section.holds(part) or any(key not in (own, ANY_KEY) for key, own in shared):
                 continue
-            if len(keys) <= depth or ANY_KEY in keys[: depth + 1]:
+            in_block = [each for each in stored if file == path and each[0] in ends]
+            before = [value for end, value in in_block if end <= given.start]
+            if is_after and len(in_block) == len(stored) and not before:
+                continue
+            if len(part.keys) <= depth or ANY_KEY in part.keys[: depth + 1]:
                 return None
-            values = [value for end, value in stored if file == path and end <= given.start and len(keys) == depth + 1]
-            known = values[0] if len(values) == len(stored) == 1 else None
-            entries[keys[depth]] = known or UNKNOWN_ARGUMENT
+            is_known = len(in_block) == len(stored) and len(part.keys) == depth + 1 and bool(before)
+            entries[part.keys[depth]] = (before[-1] if is_known else None) or UNKNOWN_ARGUMENT
     return entries
 
 

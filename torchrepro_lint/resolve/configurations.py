@@ -71,13 +71,18 @@ _Keys = tuple[str, ...]
 
 class Found(Record, frozen=True):
     """A part of a configuration: an expression of a file, or what a configuration file has below some keys; ``origin`` says what
-    reads that file: a variable or an expression, with its own file.
+    reads that file: a variable or an expression, with its own file; ``copies`` are the calls that copy it, the last one first.
     """
 
     path: str
     value: Expression | None
     keys: _Keys
     origin: tuple[str, str | int] = ("", "")
+    copies: tuple[tuple[str, int], ...] = ()
+
+    def holds(self, stored: Found) -> bool:
+        """Whether what is stored in another part of a configuration may be in this one: in the same object, or in what it copies."""
+        return self.origin == stored.origin and self.copies[len(self.copies) - len(stored.copies) :] == stored.copies
 
 
 class Configurations:
@@ -110,7 +115,7 @@ class Configurations:
         """Where a part of a configuration is: also below keys that no file has."""
         return self._parts(path, expression) if self._files else []
 
-    @query(lru=_CACHED_FILES)
+    @query()
     def stores(self, path: str) -> dict[Found, list[tuple[int, Expression | None]]]:
         """What a file of the program stores in the configurations that are read: by the part of a configuration, the last key of
         which is ``ANY_KEY`` if it is not known, the ends of the statements with the values; None for one that is not known.
@@ -186,11 +191,11 @@ class Configurations:
     # --- where a configuration comes from ----------------------------------------------------------------------------
 
     def _parts(self, path: str, expression: Expression) -> list[Found]:
-        queue: list[tuple[str, Expression, _Keys]] = [(path, expression, ())]
+        queue: list[tuple[str, Expression, _Keys, tuple[tuple[str, int], ...]]] = [(path, expression, (), ())]
         found: list[Found] = []
         seen: set[tuple[str, object, _Keys]] = set()
         while queue:
-            file, value, keys = queue.pop()
+            file, value, keys, copies = queue.pop()
             key = (file, value.access_path if isinstance(value, Ref) else value, keys)
             if key in seen or len(seen) > limits.MAX_CONFIGURATION_STEPS:
                 continue
@@ -198,9 +203,11 @@ class Configurations:
             self._names.modules.reads.record_read(file)
             loaded = list(self._loaded(file, value))
             origin = (file, value.roots[0] if isinstance(value, Ref) else value.start)
-            found += (Found(each, None, keys, origin) for each in loaded)
+            found += (Found(each, None, keys, origin, copies) for each in loaded)
             behind = [] if loaded else list(self._behind(file, value, keys))
-            queue += behind
+            if isinstance(value, Call) and _same_parts(value) is not None:
+                copies = (*copies, (file, value.start))
+            queue += ((*each, copies) for each in behind)
             if not keys and not loaded and not behind:
                 found.append(Found(file, value, ()))
         return found

@@ -256,15 +256,17 @@ def stores_of(statement: Statement) -> Iterator[tuple[Expression, str, Expressio
             yield call.args[0].value, word, call.args[2].value
     for holder, change in container_updates(statement):
         match change:
-            case ContainerUpdate(args=(Arg(value=holder), Arg(value=Constant(value=str(key))), Arg(value=value), *_)):
-                yield holder, key, value  # ``OmegaConf.update(config, "trainer.deterministic", True)``
+            case ContainerUpdate(
+                args=(Arg(value=config), Arg(value=Constant(value=str(key))), Arg(value=value), *_)
+            ) if last_identifier(holder) == "OmegaConf":
+                yield config, key, value
             case ContainerUpdate(kind="merge", args=args):
                 for arg in args:
                     is_literal = isinstance(arg.value, Collection) or is_dict_call(arg.value)
                     items = items_of(arg.value) if is_literal and not arg.keyword else ((arg.keyword, arg.value),)
                     yield from ((holder, key or ANY_KEY, value) for key, value in items)
             case ContainerUpdate(kind="set" | "default" | "drop", key=key, value=value):
-                yield holder, key or ANY_KEY, value
+                yield holder, key or ANY_KEY, value if change.kind == "set" else None
 
 
 def items_of(value: Expression) -> Iterator[tuple[str | None, Expression | None]]:
