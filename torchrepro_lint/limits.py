@@ -108,6 +108,8 @@ MAX_TYPE_CALLS = 3
 MAX_TYPE_DEPTH = 60
 # With more calls of a function, the types of its parameters are unknown, and rules about them stay silent.
 MAX_TYPED_CALLS = 20
+# With more calls by a method's name, what they leave to its defaults is unknown where no call is known to run it.
+MAX_NAMED_CALLS = 40
 # Longer chains of assignments are solved from the first one on, which saves stack. No answer changes.
 MAX_TYPED_ASSIGNMENTS = 40
 # Longer displays are tables of data; their first items are representative. A set or tensor behind them is missed, silently.

@@ -11,6 +11,7 @@ from torchrepro_lint.domain.programs import effects_in
 from torchrepro_lint.domain.rng.seeders import method_and_receiver, reads_data
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Span
+from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
@@ -199,12 +200,14 @@ class _Body:
         """The first kind of work that a loop does; also what it stores for each round, as ``boxes[at] = found``."""
         if self._waits(loop.body):
             return None
-        return self._work(loop.body) or (_FILLS if any(map(self._stores, statements(loop.body))) else None)
+        rounds = {root for each in targets(loop) for ref in bound_references(each) for root in ref.roots}
+        stores = any(self._stores(each, rounds) for each in statements(loop.body))
+        return self._work(loop.body) or (_FILLS if stores else None)
 
-    def _stores(self, statement: Statement) -> bool:
+    def _stores(self, statement: Statement, rounds: set[str]) -> bool:
         match statement:
-            case Assign(op="=", targets=(Subscript(indices=(Ref(),)),), value=value) if value is not None:
-                return self._is_result(value, limits.MAX_CLOCK_DEPTH)
+            case Assign(op="=", targets=(Subscript(indices=(Ref() as at,)),), value=value) if value is not None:
+                return rounds.issuperset(at.roots) and self._is_result(value, limits.MAX_CLOCK_DEPTH)
         return False
 
     def _waits(self, body: Sequence[Statement]) -> bool:

@@ -11,10 +11,21 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
-from torchrepro_lint.syntax.nodes import Constant, Expression, Function, Record, Ref
+from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.syntax.definitions import attribute_stores, bound_references, targets
+from torchrepro_lint.syntax.nodes import Arg, Call, Constant, Expression, Function, Record, Ref
 from torchrepro_lint.syntax.qualified_names import is_local, is_super, local_symbol, locals_prefix
 from torchrepro_lint.syntax.scopes import functions_around
-from torchrepro_lint.syntax.visitor import body_expressions, is_none
+from torchrepro_lint.syntax.summary import has_word
+from torchrepro_lint.syntax.visitor import (
+    all_expressions,
+    all_statements,
+    blocks,
+    body_expressions,
+    is_none,
+    last_identifier,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -302,3 +313,24 @@ def _reads_receiver(function: Function) -> bool:
         isinstance(each, Ref) and any(root == first or is_super(root) for root in each.roots)
         for each in body_expressions(function.body)
     )
+
+
+# Stands for all attributes.
+ANY_ATTRIBUTE = "*"
+
+
+@query()
+def attributes_set(names: Names, path: str) -> frozenset[str]:
+    """The attributes that a file may set in other ways than by ``self.word = value``; ``ANY_ATTRIBUTE`` where it may set any."""
+    names.modules.reads.record_read(path)
+    facts = names.modules.files[path]
+    found = {target.path[-1] for target, _ in attribute_stores(facts)}
+    headers = (target for each in all_statements(facts) if blocks(each) for target in targets(each))
+    found.update(each.path[-1] for target in headers for each in bound_references(target) if each.path)
+    if has_word(facts.summary.calls, "vars") or has_word(facts.summary.inner, "__dict__"):
+        found.add(ANY_ATTRIBUTE)
+    for each in all_expressions(facts) if has_word(facts.summary.calls, "setattr") else ():
+        match each:
+            case Call(func=func, args=(_, Arg(value=named), *_)) if last_identifier(func) == "setattr":
+                found.add(str(named.value) if isinstance(named, Constant) else ANY_ATTRIBUTE)
+    return frozenset(found)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import COMPARISONS, compared, is_instance_of, literal_type
-from torchrepro_lint.dataflow.environment import Closure, Environment
+from torchrepro_lint.dataflow.environment import Closure, Environment, attributes_set
 from torchrepro_lint.dataflow.reaching_definitions import display_of, held_operations, length_of
-from torchrepro_lint.resolve.values import attributes_set
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.control_flow import leaves
 from torchrepro_lint.syntax.nodes import (

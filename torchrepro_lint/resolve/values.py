@@ -8,6 +8,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import islice
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import frameworks, handed_parameters
@@ -25,12 +26,9 @@ from torchrepro_lint.syntax.definitions import (
     EACH,
     SOME,
     Keys,
-    attribute_stores,
-    bound_references,
-    targets,
     unpacking_keys,
 )
-from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Constant, Expression, Function, Param, Ref, Subscript
+from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Function, Param, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
     Root,
     Symbol,
@@ -48,8 +46,7 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     split_name,
 )
-from torchrepro_lint.syntax.summary import has_word
-from torchrepro_lint.syntax.visitor import all_expressions, all_statements, blocks, is_none, last_identifier
+from torchrepro_lint.syntax.visitor import is_none
 
 # A module that is made without a class of its own, to hold others.
 PLAIN_MODULE = "torch.nn.Module()"
@@ -79,6 +76,10 @@ def is_abstract(name: Value) -> bool:
     word = simple_name(rest)
     is_own = word in _OWN_METHODS or word.startswith(("named_", "register_", "get_", "set_", "_"))
     return word == "__call__" or not is_own
+
+
+# Bases whose methods nobody but the program calls.
+_PLAIN_BASES = frozenset({"builtins.object", "abc.ABC", "torch.utils.data.Dataset", "torch.nn.Module"})
 
 
 class Values(LiteralTexts):
@@ -235,7 +236,7 @@ class Values(LiteralTexts):
         if param.kind.startswith("*") or (position == 0 and takes_receiver(function)):
             return
         passed = [*self.call_graph.passed(path + function.name, function, position)]
-        if not passed and param.default is not None and self._is_left_alone(function, position):
+        if not passed and param.default is not None and self._is_left_alone(path + function.name, function, position):
             yield path, param.default
         for file, given in passed:
             if given is not None:
@@ -251,13 +252,22 @@ class Values(LiteralTexts):
             for each in (owner, *self.subclasses(owner)):
                 yield from made_arguments(self, argument_makers(self, name, each), param.name)
 
-    def _is_left_alone(self, function: Function, position: int) -> bool:
-        """Whether all calls that may be of a method, by its name and their arguments, leave a parameter to its default."""
-        word = simple_name(function.name)
-        named = self.call_graph.by_word(word) if function.owner and not word.startswith("__") else ()
-        calls = [call for _, call in named if accepts(function, call)]
-        given = [parameter_argument(call, function, position, bound=takes_receiver(function)) for call in calls]
-        return bool(calls) and not any(given)
+    def _is_left_alone(self, name: Symbol, function: Function, position: int) -> bool:
+        """Whether all calls that may be of a method, by its name and their arguments, leave a parameter to its default.
+
+        Not of a class that a library may call, and not by a name that has many calls.
+        """
+        word, owner = simple_name(function.name), f"{path_of(name)}{function.owner}"
+        if not function.owner or word.startswith("__") or self.call_graph.may_be_passed(name, function):
+            return False
+        family = self.ancestry(owner)
+        if not all(in_project(each) or each in _PLAIN_BASES for each in family):
+            return False
+        calls = [*islice(self.call_graph.by_word(word), limits.MAX_NAMED_CALLS + 1)]
+        named = [(self.names(file, call.func), call) for file, call in calls if accepts(function, call)]
+        fitting = [call for names, call in named if not names or any(self.owner(each) in family for each in names)]
+        given = [parameter_argument(call, function, position, bound=takes_receiver(function)) for call in fitting]
+        return 0 < len(calls) <= limits.MAX_NAMED_CALLS and bool(given) and not any(given)
 
     def _handed(self, owner: Symbol, word: str) -> Iterator[tuple[str, Expression]]:
         """What the constructor of a framework's class gets and hands to methods of subclasses: the ``model`` of ``compute_loss``."""
@@ -373,24 +383,3 @@ class Values(LiteralTexts):
     def registry(self) -> Registries:
         """The registries of the project: tables that decorators fill."""
         return Registries(self)
-
-
-# Stands for all attributes.
-ANY_ATTRIBUTE = "*"
-
-
-@query()
-def attributes_set(names: Values, path: str) -> frozenset[str]:
-    """The attributes that a file may set in other ways than by ``self.word = value``; ``ANY_ATTRIBUTE`` where it may set any."""
-    names.modules.reads.record_read(path)
-    facts = names.modules.files[path]
-    found = {target.path[-1] for target, _ in attribute_stores(facts)}
-    headers = (target for each in all_statements(facts) if blocks(each) for target in targets(each))
-    found.update(each.path[-1] for target in headers for each in bound_references(target) if each.path)
-    if has_word(facts.summary.calls, "vars") or has_word(facts.summary.inner, "__dict__"):
-        found.add(ANY_ATTRIBUTE)
-    for each in all_expressions(facts) if has_word(facts.summary.calls, "setattr") else ():
-        match each:
-            case Call(func=func, args=(_, Arg(value=named), *_)) if last_identifier(func) == "setattr":
-                found.add(str(named.value) if isinstance(named, Constant) else ANY_ATTRIBUTE)
-    return frozenset(found)

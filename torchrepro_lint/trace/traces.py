@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchrepro_lint.dataflow.environment import ANY_ATTRIBUTE, attributes_set
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.query.database import Database, query
 from torchrepro_lint.resolve.program_index import ProgramIndex, link
 from torchrepro_lint.resolve.search_path import ModuleTree
-from torchrepro_lint.resolve.values import ANY_ATTRIBUTE, attributes_set
 from torchrepro_lint.source.text import Position
 from torchrepro_lint.syntax.definitions import unpack
 from torchrepro_lint.syntax.nodes import Assign, Constant, Expression, Record, Ref

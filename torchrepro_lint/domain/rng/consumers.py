@@ -214,11 +214,16 @@ def _is_training_flag(value: Expression | None) -> bool:
 def _in_evaluation(value: Expression | None) -> Expression | None:
     """The branch of ``self.p if self.training else 0`` that evaluation takes; any other value itself."""
     match value:
-        case Operation(op="if", operands=(Operation(op="not", operands=(test,)), chosen, _)) if _is_training_flag(test):
+        case Operation(op="if", operands=(Operation(op="not", operands=(test,)), chosen, _)) if _is_own_mode(test):
             return chosen
-        case Operation(op="if", operands=(test, _, chosen)) if _is_training_flag(test):
+        case Operation(op="if", operands=(test, _, chosen)) if _is_own_mode(test):
             return chosen
     return value
+
+
+def _is_own_mode(test: Expression | None) -> bool:
+    """``self.training``."""
+    return isinstance(test, Ref) and test.path == ("training",) and any(map(is_self, test.roots))
 
 
 _GLOBAL = frozenset(each.key for each in FAMILIES)

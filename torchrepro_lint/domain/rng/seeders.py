@@ -278,7 +278,9 @@ _PACKAGES_WITHOUT_DATA = frozenset(
 )
 _DATA_READERS = lazy_pattern(
     r"builtins\.(open|input)|torch\.(load|hub\.\w+)|numpy\.(load\w*|genfromtxt|memmap|from(file|regex|txt|string))|cv2\.imread|"
-    r"torchvision\.(datasets|io)\..*|torchaudio\.(datasets\..*|load)|transformers\.(pipeline|\w*Dataset)\b.*|os\.(listdir|scandir|walk|fdopen|read|popen)|sys\.stdin.*"
+    r"torchvision\.(datasets|io)\..*|torchaudio\.(datasets\..*|load)|"
+    r"transformers\.(\w+\.)*(pipeline\b|\w*Dataset\b|\w*Processor\(\)\.get_\w+_examples|\w+_convert_examples_to_features).*|"
+    r"diffusers\.utils\.(\w+\.)*load_(image|video)|os\.(listdir|scandir|walk|fdopen|read|popen)|sys\.stdin.*"
 )
 
 
