@@ -57,6 +57,11 @@ IDENTIFIERS = lazy_pattern(
 )
 # Those that what is chosen among files may have, too.
 _FILE_NAMES = lazy_pattern(r"(?i)(\w*_)?(file|dir)_?name")
+# What lists files, and what lists of files are called.
+_LISTING = frozenset({"listdir", "scandir", "glob", "iglob", "rglob", "iterdir", "walk"})
+_FILES = lazy_pattern(
+    r"(?i)\w*(path|file|image|img|frame|video|clip|audio|wav|sample|patient|scan|mask)s?(_?(list|names?|paths?|files?))?"
+)
 _NAMES = lazy_pattern(r"(?i)(\w*_)?(name|slug|version)")
 _MACHINES = lazy_pattern(r"(?i)(\w*_)?(gpus?|devices?|hosts?|nodes?|ports?)")
 # Functions that make such a value, by their last word.
@@ -153,12 +158,13 @@ def only_identifies(project: ValueFlow, path: str, drawn: Call) -> bool:
 
 
 def _chooses(project: ValueFlow, path: str, drawn: Call) -> bool:
-    """Whether a draw takes an element of something that is written out nowhere, such as a list of files."""
+    """Whether a draw takes an element of a list of files: of a listing, or of what is called so, as ``self.image_paths``."""
     given = drawn.args[0].value if drawn.args and last_identifier(drawn.func) in _CHOICES else None
-    values = [*project.values(path, given)] if given is not None else []
-    return any(
-        not isinstance(each, Constant | Collection) and not is_text(project, file, each) for file, each in values
-    )
+    if given is None:
+        return False
+    made = (each for _, value in project.values(path, given) for each in subexpressions(value))
+    listed = any(isinstance(each, Call) and last_identifier(each.func) in _LISTING for each in made)
+    return listed or (isinstance(given, Ref) and _FILES.fullmatch(last_identifier(given)) is not None)
 
 
 def only_makes_identifiers(project: ValueFlow, path: str, generator: Call) -> bool:
@@ -170,7 +176,7 @@ def only_makes_identifiers(project: ValueFlow, path: str, generator: Call) -> bo
 
 
 class _IdentifierUses:
-    """A forward search over the uses of a value; ``chooses``: it is an element of something, so the name of a file may lead to data."""
+    """A forward search over the uses of a value; ``chooses``: it is one of some files, so the name of a file leads to data."""
 
     def __init__(self, project: ValueFlow, *, chooses: bool = False) -> None:
         self._project = project
