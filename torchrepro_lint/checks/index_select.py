@@ -96,6 +96,9 @@ def _has_deterministic_version(context: Context) -> bool:
 def _message(context: Context, parts: IndexSelectCall) -> str:
     cause = "index_select sums its gradient in no fixed order on CUDA"
     if not _has_deterministic_version(context):
+        if has_distinct_indices(context.project, context.path, parts.by.value):
+            version = context.catalogue.version
+            return f"the backward of index_select raises an error under deterministic algorithms in torch {version}; {_cure(parts)}"
         cause += f", and torch {context.catalogue.version} has no deterministic version"
     return f"{cause}; {_cure(parts)}"
 

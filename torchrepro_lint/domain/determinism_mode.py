@@ -117,16 +117,19 @@ _SEPARATORS = lazy_pattern(r"&&|\|\||[;|&\n]")
 
 
 def starts_interpreter(project: Traces, path: str, written: Expression) -> bool:
-    """Whether a program that runs ``written``, a call or the target of an assignment in a file, starts another Python after it, or
-    asks for processes that are new interpreters.
+    """Whether a program that runs ``written``, a call or the target of an assignment in a file, starts another Python, or asks for
+    processes that are new interpreters: not those in which it runs ``written``, which have read the variable.
 
     Where no program is seen to run it, whether the file, or a function of a program that reaches the file, does so.
     """
     programs = programs_in(project, path)
-    orders = [_order_of(program, path, written) for program in programs]
-    if any(order is not None for order in orders):
+    ways = [way for program in programs if (way := _way_to(program, path, written)) is not None]
+    if ways:
         return any(
-            order is not None and _starts_later(program, order) for program, order in zip(programs, orders, strict=True)
+            _asks_for_interpreters(each.names, call) or (call not in way and _starts(each.names, call))
+            for program, way in ways
+            for each in program.run.trace_events
+            if isinstance(call := each.event.value, Call)
         )
     reached = {function for program in programs for function in program.run.functions}
     return any(
@@ -137,18 +140,12 @@ def starts_interpreter(project: Traces, path: str, written: Expression) -> bool:
     )
 
 
-def _order_of(program: Program, path: str, written: Expression) -> int | None:
-    events = enumerate(program.run.trace_events)
-    return next((at for at, each in events if each.path == path and each.event.value == written), None)
-
-
-def _starts_later(program: Program, order: int) -> bool:
-    calls = [(at, each.names, each.event.value) for at, each in enumerate(program.run.trace_events)]
-    return any(
-        _asks_for_interpreters(names, call) or (at > order and _starts(names, call))
-        for at, names, call in calls
-        if isinstance(call, Call)
-    )
+def _way_to(program: Program, path: str, written: Expression) -> tuple[Program, list[Expression | None]] | None:
+    """A program that runs an expression, with the calls that lead to it; None where it does not."""
+    for each in program.run.trace_events:
+        if each.path == path and each.event.value == written:
+            return program, [step.event.value for step in each.call_path]
+    return None
 
 
 def _asks_for_interpreters(names: Iterable[str], call: Call) -> bool:

@@ -329,6 +329,3 @@ def seeds_workers_of(project: Traces, function: str) -> bool:
         any(each.what == WORKER_SEEDS and each.value is not False for each in state_effects(project, program))
         for program in programs_reaching(project, function)
     )
-
-
-# --- NumPy's global generator in workers ------------------------------------------------------------------------------

@@ -143,15 +143,23 @@ def _resolve_callable(
 
 
 def leaves_numpy(project: Traces, loader: Loader) -> bool:
-    """Whether all worker functions of a loader are known, and none of them seeds NumPy."""
+    """Whether all worker functions of a loader are known, with all that they call, and none of them seeds NumPy."""
     sources = (
         each for given in loader.arguments.named.get(WORKER_INIT, ()) for each in project.value_sources.of(given)
     )
     resolved = [[*_resolve_callable(project, each)] for each in sources]
     effects = [effects_in(project, each.function) for found in resolved for each in found]
     return all(resolved) and not any(
-        each.unknown_seeder or NUMPY.key in each.seeds or NUMPY.key in each.entropic for each in effects
+        each.unknown_seeder
+        or NUMPY.key in (*each.seeds, *each.entropic)
+        or any(one.event.kind == "call" and _is_unknown(one.names) for one in each.run.trace_events)
+        for each in effects
     )
+
+
+def _is_unknown(names: tuple[str, ...]) -> bool:
+    """Whether a call may seed anything, such as one of the dataset that a worker asks for."""
+    return not names or any("get_worker_info()." in each for each in names)
 
 
 def _bind_partial(project: Traces, found: WorkerFunction, each: Closure, partial: Call) -> Environment:
