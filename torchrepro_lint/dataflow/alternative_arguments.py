@@ -1,4 +1,5 @@
-"""Forwarded arguments: what ``*args`` and ``**kwargs`` hold where a function passes its own on to another call.
+"""Forwarded arguments: what ``*args`` and ``**kwargs`` hold where a function passes its own on to another call, or a dictionary, a
+section of a configuration with what the program stores in it.
 
 With them, the alternative argument environments of a call: one for each value that a variable among its arguments
 may have.
