@@ -265,7 +265,11 @@ class Values(LiteralTexts):
             return False
         calls = [*islice(self.call_graph.by_word(word), limits.MAX_NAMED_CALLS + 1)]
         named = [(self.names(file, call.func), call) for file, call in calls if accepts(function, call)]
-        fitting = [call for names, call in named if not names or any(self.owner(each) in family for each in names)]
+        fitting = [
+            call
+            for names, call in named
+            if not names or any(not in_project(each) or self.owner(each) in family for each in names)
+        ]
         given = [parameter_argument(call, function, position, bound=takes_receiver(function)) for call in fitting]
         return 0 < len(calls) <= limits.MAX_NAMED_CALLS and bool(given) and not any(given)
 

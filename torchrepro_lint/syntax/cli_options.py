@@ -59,7 +59,9 @@ class Option(Record, frozen=True):
     def is_text(self) -> bool:
         """Whether the option always has a text: it is required, or has its place, and nothing converts it."""
         words = {arg.keyword for arg in self.call.args}
-        placed = not self.flag.startswith("-") and not is_click(self.call) and words.isdisjoint({"nargs", "default"})
+        if "nargs" in words:
+            return False
+        placed = not self.flag.startswith("-") and not is_click(self.call) and "default" not in words
         named = last_identifier(self.converter) if self.converter is not None else "str"
         return (self.default is None or placed) and named in ("str", "Path") and not self.choices
 

@@ -118,7 +118,7 @@ def _loads_after(
             for held, guards in (*loaded_by(names, cache, path, event.value), *replaced):
                 if held not in used and own.isdisjoint((held, each) for each in given_variables(event.value)):
                     under = (*uncertain_guards(event.guards), *guards)
-                    under = tuple(each for each in under if not _tests_given_text(names, each))
+                    under = tuple(each for each in under if not _tests_given_text(names, path, each))
                     loads.setdefault(held, []).append((at, under))
     for held, some in [*loads.items()]:
         loads[held] = [*_certain(names, name, found, some)]
@@ -134,12 +134,14 @@ def _loads_after(
                 yield event, later
 
 
-def _tests_given_text(names: Names, guard: Guard) -> bool:
+def _tests_given_text(names: Names, path: str, guard: Guard) -> bool:
     """Whether a guard only asks for an option that always has a text: ``if args.checkpoint``, which is required."""
     match guard:
-        case Guard(kind="if", value=Ref(path=(*_, word))):
-            options = names.options.named(word)
-            return bool(options) and all(each.is_text for each in options)
+        case Guard(kind="if", value=Ref(path=(word,)) as read):
+            parsed = names.names(path, read._replace(path=()))
+            options = [each for each in names.options.named(word) if names.imports(path, each.path)]
+            is_namespace = bool(parsed) and all(each.endswith(".parse_args()") for each in parsed)
+            return is_namespace and bool(options) and all(each.is_text for each in options)
     return False
 
 
@@ -261,6 +263,9 @@ def _made_within(
             words, given = frozenset(word for _, (word,) in kept), constructor_constants(names, [(path, call)])
             if len(classes) == 1 and draws_only_for(classes[0], words, given, names, cache):
                 bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
+                inside = (part for each in names.modules.files[path].functions for part in body_expressions(each.body))
+                if not is_local(roots[0]) and any(isinstance(each, Ref) and each.roots == roots for each in inside):
+                    return
                 later = [each for body in bodies for each in statements(body) if each.start >= made.end]
                 loads = [
                     at
@@ -279,7 +284,7 @@ def _only_moves(statement: Statement, roots: tuple[str, ...]) -> bool:
     """Whether a statement uses an object at most to move or to load its networks: ``agent.net.to(device)``."""
     within = [*expressions_within(statement)]
     moved = {each.func for each in within if isinstance(each, Call) and last_identifier(each.func) in _MOVING}
-    return all(each in moved for each in within if isinstance(each, Ref) and each.roots == roots)
+    return all(each in moved and len(each.path) > 1 for each in within if isinstance(each, Ref) and each.roots == roots)
 
 
 def _initialised_by(event: Event, places: Iterable[AccessPath]) -> Iterator[AccessPath]:

@@ -30,12 +30,14 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
+    Function,
     Loop,
     Operation,
     Ref,
     SimpleStatement,
     Statement,
     Subscript,
+    Try,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, local_symbol, path_of, root_of, simple_name
 from torchrepro_lint.syntax.use_def import receiver_or_container
@@ -211,9 +213,7 @@ def _read_whole(name: str, names: Names) -> AccessPath | None:
 def draws_only_for(
     owner: str, words: frozenset[str], given: Mapping[str, object], names: Names, cache: EventCache
 ) -> bool:
-    """Whether constructing an object draws no weights but those of its attributes ``words``. ``given``: constants that parameters of
-    the constructor have.
-    """
+    """Whether making an object draws no weights but those of its attributes ``words``; ``given``: constants of parameters."""
     makers = names.methods(owner, "__init__")[:1]
     if [*filter(in_project, names.ancestry(owner))] != [owner] or names.subclasses(owner):
         return False
@@ -226,7 +226,7 @@ def draws_only_for(
 def _runs_draw_only_for(
     method: str, words: frozenset[str], given: Mapping[str, object], names: Names, cache: EventCache, *, entered: bool
 ) -> bool:
-    """The same for a method of the object; ``entered``: it is one that the constructor calls."""
+    """The same for a method; ``entered``: it is one that the constructor calls."""
     return all(
         _assigns_attribute(event.statement, words)
         or _is_of_base(event.statement)
@@ -264,13 +264,20 @@ def _makes_no_weights(
             return draws_only_for(name, frozenset(), {}, names, cache)
         if not in_project(name):
             return _WITHOUT_WEIGHTS.fullmatch(name) is not None
-        followed = not entered and bool(names.functions(name))
+        functions = () if entered else names.functions(name)
+        followed = bool(functions) and not any(map(_may_leave, functions))
         return followed and _runs_draw_only_for(name, words, {}, names, cache, entered=True)
 
     found = names.names(path, call.func)
-    given = (each for arg in call.args for each in visitor.subexpressions(arg.value) if isinstance(each, Ref))
+    given = [each for arg in call.args for each in visitor.subexpressions(arg.value) if isinstance(each, Ref)]
     keeps = any(each.roots[0].endswith(".self") and words.issuperset(each.path[:1]) for each in given)
     return bool(found) and all(map(makes_none, found)) and not (keeps and any(map(in_project, found)))
+
+
+def _may_leave(function: Function) -> bool:
+    """Whether a function may end early, or go on after an error."""
+    kinds = [getattr(each, "kind", type(each)) for each in visitor.statements(function.body)]
+    return "return" in kinds[:-1] or Try in kinds
 
 
 def constructor_constants(names: Names, made: Sequence[tuple[str, Expression]]) -> Mapping[str, object]:

@@ -78,14 +78,13 @@ _TESTING = frozenset(
         "isnull",
         "notna",
         "notnull",
-        "between",
         "duplicated",
         "contains",
         "startswith",
         "endswith",
-        "match",
+        "isnan",
+        "isfinite",
     }
-    | {"eq", "ne", "lt", "le", "gt", "ge", "fullmatch", "isnan", "isfinite"}
 )
 _WILDCARDS = frozenset("*?[")
 
@@ -253,7 +252,7 @@ def _is_mask(expression: Expression | None) -> bool:
         case Operation(op=op, operands=operands) if op in _MASKING:
             return op[0] in "=!<>" or any(map(_is_mask, operands))
         case Call(func=func):
-            return last_identifier(func) in _TESTING
+            return receiver_of(func) is not None and last_identifier(func) in _TESTING
     return False
 
 

@@ -13,8 +13,6 @@ from torchrepro_lint.dataflow.taint.transfer import (
     container_of,
     mapping_to,
 )
-from torchrepro_lint.query.database import query
-from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.definitions import Rest, bound_references, unpacking_steps
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -35,13 +33,21 @@ from torchrepro_lint.syntax.qualified_names import (
     is_lambda,
     is_module,
     is_nested,
-    is_self,
     path_of,
     project_classes,
     simple_name,
 )
+from torchrepro_lint.syntax.scopes import functions_around
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import all_statements, is_starred, last_identifier, receiver_of, without_subscripts
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    expressions_within,
+    is_same_reference,
+    is_starred,
+    last_identifier,
+    receiver_of,
+    without_subscripts,
+)
 
 # Functions that sort.
 _SORTS = frozenset({"sorted", "natsorted", "humansorted"})
@@ -56,7 +62,7 @@ def assign_target(
             yield from analysis.reads(tainted.path, target, tainted.taint, spot, after)
         case Subscript(value=Ref() as whole, indices=(Operation(op=":"),)):
             yield from analysis.reads(tainted.path, whole, tainted.taint, spot, after)
-        case Subscript() if _sorts_elements(analysis, tainted.path, target, after):
+        case Subscript() if _sorts_elements(analysis, tainted.path, target, spot):
             return
         case Subscript(value=Ref() | Subscript() as whole, indices=indices):
             named = len(indices) == 1 and isinstance(indices[0], Constant) and isinstance(indices[0].value, str)
@@ -66,45 +72,76 @@ def assign_target(
             yield from _unpack(analysis, tainted, target, spot, after)
 
 
-def _sorts_elements(analysis: TaintContext, path: str, stored: Subscript, after: int) -> bool:
-    """Whether a file later sorts the elements of a container."""
-    base = without_subscripts(stored)
-    places = _sorted_elements(analysis.project, path) if isinstance(base, Ref) else {}
-    return isinstance(base, Ref) and any(at >= after for at in places.get(_container_key(base), ()))
+def _sorts_elements(analysis: TaintContext, path: str, stored: Subscript, spot: ExpressionPosition) -> bool:
+    """Whether the block that stores an element sorts it: ``rows[key].sort()``, ``rows[key] = sorted(rows[key])``; or a loop of the
+    function sorts each element, before anything else reads the container.
+    """
+    base, after = without_subscripts(stored), spot.statement.end
+    tree = analysis.project.files[path]
+    bodies = (each.body for each in functions_around(tree, stored.start))
+    function = next(bodies, tree.body)
+    around = (each for block in _blocks_around(function, spot.statement) for each in block if each.start >= after)
+    if any(_sorts(each, stored) for each in around):
+        return True
+    later = [each for each in function if each.start >= after]
+    loop = next((at for at, each in enumerate(later) if isinstance(base, Ref) and _sorts_each(each, base)), None)
+    before = (part for each in later[:loop] for part in expressions_within(each)) if loop is not None else ()
+    return loop is not None and not any(isinstance(each, Ref) and is_same_reference(each, base) for each in before)
 
 
-def _container_key(base: Ref) -> tuple[object, ...]:
-    """A variable; an attribute of ``self`` in all methods of a file."""
-    return ("self", *base.path) if any(map(is_self, base.roots)) else (base.roots, base.path)
+def _blocks_around(body: tuple[Statement, ...], statement: Statement) -> Iterator[tuple[Statement, ...]]:
+    """The blocks of a body that have a statement, outermost first."""
+    for each in body:
+        if each.start <= statement.start < each.end:
+            yield body
+            for block in blocks(each):
+                yield from _blocks_around(block, statement)
 
 
-@query()
-def _sorted_elements(project: ProgramIndex, path: str) -> dict[tuple[object, ...], list[int]]:
-    """Where a file sorts elements of containers: ``rows[key].sort()``, ``rows[key] = sorted(rows[key])``, each of ``rows.items()``."""
-    found: dict[tuple[object, ...], list[int]] = {}
-    for statement in all_statements(project.files[path]):
-        sorted_ones: list[Expression | None] = []
-        match statement:
-            case ExpressionStatement(value=Call(func=Attribute(value=Subscript() as element, name="sort"))):
-                sorted_ones.append(element)
-            case Assign(targets=(Subscript() as element,), value=Call(func=func)) if last_identifier(func) in _SORTS:
-                sorted_ones.append(element)
-            case Loop(target=target, source=Call(func=func), body=body) if last_identifier(func) in ("items", "values"):
-                roots = (
-                    {root for each in bound_references(target) for root in each.roots} if target is not None else set()
+def _sorts(statement: Statement, element: Subscript) -> bool:
+    """``rows[key].sort()``, ``rows[key] = sorted(rows[key])``; with a key equal elements may stay as they were."""
+    match statement:
+        case ExpressionStatement(value=Call(func=Attribute(value=Subscript() as place, name="sort"), args=())):
+            return _is_same_element(place, element)
+        case Assign(op="=", targets=(Subscript() as place,), value=Call(func=func, args=(only,))):
+            same = isinstance(only.value, Subscript) and _is_same_element(only.value, element)
+            return same and _is_same_element(place, element) and last_identifier(func) in _SORTS
+    return False
+
+
+def _sorts_each(statement: Statement, base: Ref) -> bool:
+    """A loop over the elements of a container, or over its keys, that sorts each."""
+    match statement:
+        case Loop(target=target, source=Call(func=func), body=body) if target is not None:
+            held, roots = receiver_of(func), {root for each in bound_references(target) for root in each.roots}
+            whole = held is not None and without_subscripts(held)
+            if (
+                last_identifier(func) in ("items", "values")
+                and isinstance(whole, Ref)
+                and is_same_reference(whole, base)
+            ):
+                calls = [each.value for each in body if isinstance(each, ExpressionStatement)]
+                sorts = [each.func for each in calls if isinstance(each, Call) and not each.args]
+                return any(
+                    isinstance(each, Ref) and each.path == ("sort",) and roots.issuperset(each.roots) for each in sorts
                 )
-                inner = (each.value for each in body if isinstance(each, ExpressionStatement))
-                callees = [each.func for each in inner if isinstance(each, Call)]
-                if any(
-                    isinstance(each, Ref) and each.path == ("sort",) and roots.issuperset(each.roots)
-                    for each in callees
-                ):
-                    sorted_ones.append(receiver_of(func))
-        for each in sorted_ones:
-            base = without_subscripts(each) if each is not None else None
-            if isinstance(base, Ref):
-                found.setdefault(_container_key(base), []).append(statement.start)
-    return found
+        case Loop(target=Ref(), source=source, body=body):
+            held = without_subscripts(source)
+            places = [target for each in body if isinstance(each, Assign) for target in each.targets]
+            sorts_one = any(isinstance(each, Subscript) and _sorts(one, each) for one in body for each in places)
+            goes_through = isinstance(held, Ref) and is_same_reference(held, base)
+            return goes_through and (sorts_one or any(_sorts_each(each, base) for each in body))
+    return False
+
+
+def _is_same_element(one: Expression, other: Expression) -> bool:
+    """Whether two expressions name the same element of the same container."""
+    if isinstance(one, Subscript) and isinstance(other, Subscript):
+        same = len(one.indices) == len(other.indices) and all(map(_is_same_element, one.indices, other.indices))
+        return same and _is_same_element(one.value, other.value)
+    if isinstance(one, Constant) and isinstance(other, Constant):
+        return one.value == other.value
+    return isinstance(one, Ref) and isinstance(other, Ref) and is_same_reference(one, other)
 
 
 def _unpack(
