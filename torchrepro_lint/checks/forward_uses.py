@@ -198,6 +198,10 @@ _LOGGING_CALLS = frozenset(
 _NAMESPACES = (".parse_args()", ".parse_known_args()", ".parse_known_args()[]", ".parse_intermixed_args()")
 # Parsers that fill the fields of a class that they get, and their functions that return objects of it.
 _CLASS_PARSERS = frozenset({"transformers.HfArgumentParser", "tyro.cli"})
+# Those, and functions that read no option of what they get.
+_KEEPING_NOTHING = _CLASS_PARSERS | {
+    f"builtins.{word}" for word in ("isinstance", "type", "id", "str", "repr", "hasattr")
+}
 _PARSES_CLASS = lazy_pattern(r"transformers\.HfArgumentParser\(\)\.parse_\w+|tyro\.cli")
 
 
@@ -246,7 +250,7 @@ class OptionReads:
         """
         for path, each in self._expressions:
             names = self._project.names(path, each.func) if isinstance(each, Call) else ()
-            if not isinstance(each, Call) or any(map(in_project, names)) or not _CLASS_PARSERS.isdisjoint(names):
+            if not isinstance(each, Call) or any(map(in_project, names)) or not _KEEPING_NOTHING.isdisjoint(names):
                 continue
             if any(self._holds(path, arg.value, holder) for arg in each.args) and not self._launches(path, each):
                 return True
