@@ -1,8 +1,8 @@
-"""Forwarded arguments: what ``*args`` and ``**kwargs`` hold where a function passes its own on to another call, or a dictionary, a
-section of a configuration with what the program stores in it.
+"""Forwarded arguments: what ``*args`` and ``**kwargs`` hold in a call.
 
-With them, the alternative argument environments of a call: one for each value that a variable among its arguments
-may have.
+They hold the arguments of the function around the call, the entries of a dictionary, or a section of a configuration file
+with what the program stores in it. With them, the alternative argument environments of a call: one for each value that a
+variable among its arguments may have.
 """
 
 from __future__ import annotations
