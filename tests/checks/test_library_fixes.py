@@ -62,3 +62,37 @@ def test_no_fix_in_a_loop() -> None:
     text = "import polars\n\n\ndef make(x):\n    for each in x:\n        polars.DataFrame(each).sample(7)\n"
     assert len(findings(generator, text)) == 1
     assert fixed(generator, text) == text
+
+
+@pytest.mark.parametrize("name", ["optuna", "op"])
+def test_a_fix_writes_the_name_that_a_function_gives_to_an_optional_library(name: str) -> None:
+    """An import at the top of the file would fail where the library is not installed."""
+    imported = "import optuna" if name == "optuna" else f"import optuna as {name}"
+    text = f"""def tune(objective):
+    {imported}
+
+    def search():
+        return {name}.create_study(direction="minimize")
+
+    study = {name}.create_study()
+    study.optimize(objective)
+    search().optimize(objective)
+"""
+    after = fixed(generator, text)
+    assert after.count("import") == 1
+    assert after.count(f"sampler={name}.samplers.TPESampler(seed=SEED)") == 2
+    assert findings(generator, after) == []
+
+
+def test_a_fix_writes_the_name_that_a_function_has_for_numpy() -> None:
+    text = """import hyperopt
+
+
+def search(x, y):
+    import numpy as np
+
+    return hyperopt.fmin(x, y, np.zeros(2))
+"""
+    after = fixed(generator, text)
+    assert after.count("import numpy") == 1
+    assert "rstate=np.random.default_rng(SEED)" in after

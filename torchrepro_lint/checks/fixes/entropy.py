@@ -274,14 +274,16 @@ def _pass_argument(text: str, found: UnrepeatableCall, value: str, more: tuple[E
 
 
 def _imported(project: Traces, path: str, site: CallSite, written: str) -> tuple[str, tuple[Edit, ...]]:
-    """What a fix writes, with the name of its module in the file, and the import that the file lacks."""
+    """What a fix writes, with the name that the call itself or the file has for its module, and the import that the file lacks."""
     module, dot, rest = written.partition(".")
     if not dot or module not in _MODULES:
         return written, ()
-    inside = function_at(project.files[path], site.call.start)
-    word, edits = ensure_import(
-        project.files[path], project.text(path), module, _MODULES[module], inside=inside.name if inside else None
-    )
+    tree, text, func, at = project.files[path], project.text(path), site.call.func, site.call.start
+    if isinstance(func, Ref) and func.path and [*project.resolver.names(path, func._replace(path=()))] == [module]:
+        return f"{text[func.start : func.end].partition('.')[0].strip()}.{rest}", ()
+    function = function_at(tree, at)
+    inside = function.name if function else None
+    word, edits = ensure_import(tree, text, module, _MODULES[module], inside=inside, at=at)
     return f"{word}.{rest}", edits
 
 
