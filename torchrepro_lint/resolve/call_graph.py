@@ -196,8 +196,7 @@ class CallGraph(NumberedCalls):
     def _launches(self, name: Symbol) -> Iterator[tuple[str, Call]]:
         """The calls that start a function in a process or thread, with its arguments in a tuple, or for each row of a dataset."""
         runs = (self._given_targets(file, word) for word in STARTING for file in self._files_with(word))
-        found = {number for each in runs for number in _calls_running(each, name)}
-        return map(self._call, self._in_order(found))
+        return map(self._call, self._in_order({number for each in runs for number in _calls_running(each, name)}))
 
     def _partials(self, name: Symbol) -> Iterator[tuple[str, Call]]:
         """The calls of ``functools.partial`` that bind some arguments of a function, or of the class whose constructor it is."""
@@ -249,14 +248,16 @@ class CallGraph(NumberedCalls):
             yield from ("",) if found is None else found
 
     def has_unknown_callers(self, name: Symbol, function: Function) -> bool:
-        """Whether a function may have callers that are not known: its address is taken, it is decorated, or an unresolved call has its name
-        and arguments that it takes.
+        """Whether a function may have callers that are not known: it is decorated, what holds it may be called elsewhere, or an unresolved
+        call has its name, or that of what holds it, and arguments that it takes.
         """
-        if function.decorators or self.is_address_taken(name):
+        words = self._words(name, function)
+        held = [self._address_taken.aliases(each) for each in words if self._address_taken.has(each)]
+        if function.decorators or (self.is_address_taken(name) and not all(held)):
             return True
         return any(
             not self._names.names(path, call.func)
-            for each in self._words(name, function)
+            for each in (*words, *chain.from_iterable(held))
             if each != "__init__"
             for word in (each, super_call(each))
             for path, call in map(self._call, self._by_word(word))
@@ -272,9 +273,8 @@ class CallGraph(NumberedCalls):
 
     @query()
     def _is_address_taken(self, name: Symbol, count_stored: bool) -> bool:
-        function = next(iter(self._names.functions(name)), None)
-        words = [] if function is None else self._words(name, function)
-        return function is not None and self._address_taken.any(name, function, words, count_stored)
+        first = self._names.functions(name)[:1]
+        return any(self._address_taken.any(name, each, self._words(name, each), count_stored) for each in first)
 
     def of(self, name: Symbol, function: Function) -> Iterator[tuple[str, Call]]:
         """The calls that run a function: by its own name, for a constructor by the name of its class or a subclass.

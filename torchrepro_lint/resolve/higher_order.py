@@ -14,7 +14,7 @@ from torchrepro_lint import limits
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import NumberedCalls
 from torchrepro_lint.resolve.symbols import NAMES, ClassHierarchy
-from torchrepro_lint.syntax.binding import COMPARING, compare_only, takes_receiver
+from torchrepro_lint.syntax.binding import COMPARING, compare_only, receiver_giving_all, takes_receiver
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
@@ -243,6 +243,8 @@ def _add_uncalled(expression: Expression, found: list[Ref]) -> None:
         if type(func) is Subscript and type(func.value) is Ref:
             for each in func.indices:
                 _add_uncalled(each, found)
+        elif (table := receiver_giving_all(func)) is not None:
+            found.append(table)
         elif type(func) is not Ref:
             _add_uncalled(func, found)
         elif func.roots and (_NAMING.issuperset(func.roots) or is_super(func.roots[0])):
@@ -357,7 +359,7 @@ class HigherOrderCalls:
         for root in self._names.modules.files[path].summary.through:
             targets = tuple(self._passed(path, root)) if simple_name(root) == word else ()
             for number, call in self._callers.numbered_calls(file, word) if targets else ():
-                if _is_call_of(call, root):
+                if isinstance(call.func, Ref) and not call.func.path and root in call.func.roots:
                     yield from (encode_target(target, number) for target in targets)
 
     def _passed(self, path: str, root: Root, seen: set[Symbol] | None = None) -> Iterator[Symbol]:
@@ -394,7 +396,3 @@ class HigherOrderCalls:
         roots = given.roots if isinstance(given, Ref) else ()
         values = (value for root in roots for _, value in self._names.assigned(path + root))
         return variables and any(self._is_partial(path, each, variables=False) for each in values)
-
-
-def _is_call_of(call: Call, root: str) -> bool:
-    return isinstance(call.func, Ref) and not call.func.path and root in call.func.roots

@@ -308,3 +308,15 @@ def with_values(test: Expression, values: Mapping[str, Expression]) -> Expressio
             known = tuple(each for each in parts if each is not None)
             return test._replace(operands=known) if len(known) == len(parts) else None
     return None
+
+
+# Methods that give the entries of a table, or the table, whatever its keys are.
+_GIVING_ALL = frozenset({"values", "items", "pop", "popitem", "copy", "__iter__"})
+
+
+def receiver_giving_all(func: Expression) -> Ref | None:
+    """The table whose entries a call takes without a key, ``TABLE`` of ``TABLE.items()``; None for other callees."""
+    match func:
+        case Ref(path=(*before, word)) if word in _GIVING_ALL:
+            return func._replace(path=tuple(before))
+    return None

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from torchrepro_lint.source.files import is_notebook
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.binding import takes_receiver
+from torchrepro_lint.syntax.binding import receiver_giving_all, takes_receiver
 from torchrepro_lint.syntax.cli_options import declared_word
 from torchrepro_lint.syntax.control_flow import StaticContext, events, is_main_test
 from torchrepro_lint.syntax.nodes import (
@@ -116,6 +116,8 @@ class IdentifierCollector:
         found: list[Expression] = []
         if type(func) is not Ref:
             found.append(func)
+        elif (table := receiver_giving_all(func)) is not None:
+            found.append(table)
         elif not func.path:
             self.through.update(func.roots)
             self.calls.update(other_identifiers(func))
