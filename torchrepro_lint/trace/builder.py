@@ -115,6 +115,7 @@ class Trace(RapidTypeAnalysis):
         self._not_yet_passed |= {name: [*each] for name, each in other._not_yet_passed.items()}
         self._never_passed |= other._never_passed
         self._deferred |= {key: each._replace(targets=[*each.targets]) for key, each in other._deferred.items()}
+        self._released |= other._released
 
     @cached_property
     def functions(self) -> frozenset[str]:

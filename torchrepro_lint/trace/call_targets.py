@@ -97,18 +97,6 @@ class CallTargets:
             for each in objects or [""]:
                 yield target, "" if each == owner else each, kind == "call" and self._names.is_generator(target)
 
-    def _uses(self, frame: Frame) -> Mapping[int, tuple[DeferralKey, ...]]:
-        """The uses that may release deferred calls, in the step of a frame that was taken last; see ``uses_of_calls``."""
-        if not self._defers_values():
-            return {}
-        return uses_of_calls(self._names, frame.target, frame.main).get(len(frame.rest), {})
-
-    def _release_deferred(self, event: Event, used: Iterable[DeferralKey]) -> Iterator[Target]:
-        """The deferred calls that an event releases by using an object: a loader's dataset, a container's modules."""
-        for made in used:
-            if made in self._deferred and not self._is_other_use(self._deferred[made], event):
-                yield from self._deferred.pop(made).targets
-
     def _is_other_use(self, waiting: DeferredCall, event: Event) -> bool:
         """Whether what waits are methods of objects, and another one is used that these have: ``DataParallel(net).encode()``; or what
         only a container has: ``if isinstance(x, dict): x.items()``, where a network may come, too.

@@ -6,14 +6,16 @@ that the program cannot load not at all. What is not there yet is postponed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.syntax.control_flow import Event
 from torchrepro_lint.syntax.nodes import Record
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, is_module, path_of
-from torchrepro_lint.trace.call_targets import CallTargets, Frame
+from torchrepro_lint.trace.call_targets import CallTargets, Frame, uses_of_calls
 from torchrepro_lint.trace.entry_points import is_program
 from torchrepro_lint.trace.events import (
+    DeferralKey,
     DeferredCall,
     EventTargets,
     PostponedEntry,
@@ -56,6 +58,8 @@ class RapidTypeAnalysis(CallTargets):
         # The fragments that are being recorded, each inside the one before.
         self._recording: list[Recording] = []
         self._postponed: list[PostponedEntry] = []
+        # What waited in objects that this trace has used: each other use of one is another call.
+        self._released: dict[DeferralKey, DeferredCall] = {}
         # By name, what some call passes for a parameter, where the parameter was called before this trace came to such a call.
         self._not_yet_passed: dict[str, list[PostponedEntry]] = {}
         # The names among them that are called where this trace has passed nothing: they come from elsewhere, as from a container.
@@ -163,3 +167,21 @@ class RapidTypeAnalysis(CallTargets):
                     if not own:
                         self._never_passed[name] = None
         return there
+
+    def _uses(self, frame: Frame) -> Mapping[int, tuple[DeferralKey, ...]]:
+        """The uses that may release deferred calls, in the step of a frame that was taken last; see ``uses_of_calls``."""
+        if not self._released and not self._defers_values():
+            return {}
+        return uses_of_calls(self._names, frame.target, frame.main).get(len(frame.rest), {})
+
+    def _release_deferred(self, event: Event, used: Iterable[DeferralKey]) -> Iterator[Target]:
+        """The deferred calls that an event releases by using an object: a loader's dataset, a container's modules. What a fragment does
+        depends on the targets entered alone, so within one an object is released once.
+        """
+        for made in used:
+            waiting = self._deferred.get(made) or (None if self._recording else self._released.get(made))
+            if waiting is not None and not self._is_other_use(waiting, event):
+                self._deferred.pop(made, None)
+                if not self._recording:
+                    self._released[made] = waiting
+                yield from waiting.targets
