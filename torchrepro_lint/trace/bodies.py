@@ -106,7 +106,7 @@ class ResolvedBodies:
         body = _Body(names, self, target.function, path, target.receiver)
         plain: list[ResolvedEvent] = []
         for event in found:
-            mode = "loaded" if event.statement in loaded else target.mode
+            mode = "loaded" if event.statement in loaded or event.value in loaded else target.mode
             step = event if event.kind == "import" else body.step(event, mode)
             if isinstance(step, ResolvedEvent):
                 plain.append(step)

@@ -43,6 +43,7 @@ from torchrepro_lint.syntax.visitor import (
     subexpressions,
 )
 from torchrepro_lint.trace.loaded_weights import (
+    MOVING,
     assigned_all,
     constructor_constants,
     draws_only_for,
@@ -69,13 +70,15 @@ _EMPTY_CONTEXTS = lazy_pattern(r"accelerate\.(\w+\.)*init_empty_weights|transfor
 # What says nothing of the numbers of a parameter; methods of a model that leave them as they are; and calls that only show a model.
 _MEASURES = frozenset({"shape", "size", "numel", "nelement", "dim", "ndim", "device", "dtype", "requires_grad"})
 _ALL_PARAMETERS = frozenset({"parameters", "named_parameters"})
-_SETTING = frozenset({"eval", "train", "to", "cuda", "cpu", "zero_grad", "requires_grad_"})
-_MOVING = _SETTING | {"load_state_dict", "half", "float", "bfloat16", "double"}
+_CONVERTING = MOVING | {"load_state_dict", "half", "float", "bfloat16", "double"}
 _SHOWING = frozenset({"print", "pprint", "info", "debug", "str", "repr"})
 
 
-def dead_initialisations(names: Names, cache: EventCache, name: str, found: tuple[Event, ...]) -> Iterator[Statement]:
-    """The dead initialisations of a function or module (``name``, its events ``found``)."""
+def dead_initialisations(
+    names: Names, cache: EventCache, name: str, found: tuple[Event, ...]
+) -> Iterator[Statement | Call]:
+    """The dead initialisations of a function or module (``name``, its events ``found``): statements, and calls within others."""
+    yield from _made_to_be_loaded(names, cache, path_of(name), found)
     yield from _filled_layers(names, name, found)
     yield from _measured_models(names, name, found)
     yield from _made_empty(names, path_of(name), found)
@@ -132,6 +135,18 @@ def _loads_after(
             later = [set(_between(names, name, held, loads[held], found, range(at + 1, trained))) for held in made]
             if all(later):
                 yield event, later
+
+
+def _made_to_be_loaded(names: Names, cache: EventCache, path: str, found: Iterable[Event]) -> Iterator[Call]:
+    """The calls that make a model for a function that loads its weights before it runs it: ``Net()`` of ``evaluate(Net(), path)``."""
+    for event in found:
+        call = event.value
+        for arg in call.args if isinstance(call, Call) and event.kind == "call" else ():
+            if isinstance(call, Call) and isinstance(made := made_by_chain(arg.value), Call):
+                model = Ref(arg.value.start, arg.value.end, ("<made>",), (), arg.value.end)
+                given = tuple(each._replace(value=model) if each == arg else each for each in call.args)
+                if (model.access_path, ()) in loaded_by(names, cache, path, call._replace(args=given)):
+                    yield made
 
 
 def _tests_given_text(names: Names, path: str, guard: Guard) -> bool:
@@ -270,20 +285,17 @@ def _made_within(
                 loads = [
                     at
                     for at, each in enumerate(later)
-                    if _only_moves(each, roots) and "load_state_dict" in _words(each)
+                    if _only_moves(each, roots)
+                    and any(last_identifier(one) == "load_state_dict" for one in expressions_within(each))
                 ]
                 if loads and all(_only_moves(each, roots) for each in later[: max(loads)]):
                     yield kept
 
 
-def _words(statement: Statement) -> set[str]:
-    return {last_identifier(each.func) for each in expressions_within(statement) if isinstance(each, Call)}
-
-
 def _only_moves(statement: Statement, roots: tuple[str, ...]) -> bool:
     """Whether a statement uses an object at most to move or to load its networks: ``agent.net.to(device)``."""
     within = [*expressions_within(statement)]
-    moved = {each.func for each in within if isinstance(each, Call) and last_identifier(each.func) in _MOVING}
+    moved = {each.func for each in within if isinstance(each, Call) and last_identifier(each.func) in _CONVERTING}
     return all(each in moved and len(each.path) > 1 for each in within if isinstance(each, Ref) and each.roots == roots)
 
 
@@ -364,7 +376,7 @@ def _harmless(statement: Statement, model: Ref) -> set[Ref]:
     match statement:
         case Loop(target=target, source=source, body=body) if target is not None:
             found.update(_counted(target, source, body_expressions(body)))
-        case ExpressionStatement(value=Call(func=Ref(path=(word,)) as method)) if word in _SETTING:
+        case ExpressionStatement(value=Call(func=Ref(path=(word,)) as method)) if word in MOVING:
             found.add(method)
     for each in expressions_within(statement):
         match each:

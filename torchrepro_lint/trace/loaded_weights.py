@@ -56,6 +56,8 @@ _WITHOUT_WEIGHTS = lazy_pattern(
     r"numpy\.(?!random\.).*|torch\.utils\.tensorboard\..*|torchvision\.transforms\..*|torch\.amp\..*|"
     r"torch\.load|safetensors\.torch\.load(_file)?|pickle\.loads?"
 )
+# Methods that leave the numbers of a network as they are.
+MOVING = frozenset({"eval", "train", "to", "cuda", "cpu", "zero_grad", "requires_grad_"})
 # Attributes by which the numbers of a layer or parameter are used, and what says nothing of a parameter's numbers, or replaces them.
 _NUMBERS = lazy_pattern(r"|weight|bias|data|detach|clone|forward|(named_)?parameters|state_dict|apply")
 _MEASURES = frozenset({"shape", "size", "numel", "dim", "ndim", "device", "dtype", "requires_grad", "copy_"})
@@ -129,9 +131,8 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *
     """The arguments of a call for parameters whose weights the called function loads, always or where tests of its arguments hold;
     ``first``: before it may run them.
     """
-    ran: set[tuple[str, ...]] = set()
-    loads: _Loads = {}
-    own = name[len(path_of(name)) :]
+    ran, loads = set[tuple[str, ...]](), _Loads()
+    own, home = root_of(name), path_of(name)
     passed = [
         (param, arg) for each in names.functions(name) for arg, param in names.call_graph.receiving(path, call, each)
     ]
@@ -139,17 +140,15 @@ def _passed(name: str, path: str, call: Call, names: Names, cache: EventCache, *
     merged, receiver = set(own_weights(cache.of(name))), receiver_or_container(call.func)
     for event in cache.of(name):
         if event.kind == "call" and isinstance(event.value, Call):
-            called = names.names(path_of(name), event.value.func)
+            called = names.names(home, event.value.func)
             whole = _read_whole(name, names) if "numpy.fromfile" in called else None
-            for held in (
-                *filter(None, (whole, _loaded_here(event.value))),
-                *assigned_all(names, path_of(name), event, given),
-            ):
+            here = filter(None, (whole, _loaded_here(event.value)))
+            for held in (*here, *assigned_all(names, home, event, given)):
                 if held[0] not in ran and merged.isdisjoint((held, each) for each in given_variables(event.value)):
                     loads.setdefault(held, set()).add(uncertain_guards(event.guards))
             ran.update(_run_by(event.value, called) if first else ())
-    always = {roots for (roots, words), guards in loads.items() if not words and holds_always(guards, ())}
     itself = local_symbol(own, "self"), names.owner(name)
+    always = {roots for (roots, words), guards in loads.items() if not words and holds_always(guards, ())}
     words = {each for (roots, each), guards in loads.items() if roots == itself[:1] and holds_always(guards, ())}
     if receiver is not None and words and itself[1]:
         constants = constructor_constants(names, [*names.values(path, receiver)])
@@ -214,12 +213,11 @@ def draws_only_for(
     owner: str, words: frozenset[str], given: Mapping[str, object], names: Names, cache: EventCache
 ) -> bool:
     """Whether making an object draws no weights but those of its attributes ``words``; ``given``: constants of parameters."""
-    makers = names.methods(owner, "__init__")[:1]
     if [*filter(in_project, names.ancestry(owner))] != [owner] or names.subclasses(owner):
         return False
     return all(
         names.functions(each) and _runs_draw_only_for(each, words, given, names, cache, entered=False)
-        for each in makers
+        for each in names.methods(owner, "__init__")[:1]
     )
 
 
@@ -254,7 +252,9 @@ def _makes_no_weights(
 ) -> bool:
     """Whether a call draws no weights and copies none, as methods of the attributes ``words`` that run no model."""
     match call.func:
-        case Ref(roots=(root, *_), path=(word, *_, last)) if word in words and root.endswith(".self"):
+        case Ref(roots=(root, *_), path=(word, *_, last)) if root.endswith(".self") and (
+            word in words or last in MOVING
+        ):
             return last in METHODS_WITHOUT_FORWARD
         case Attribute(value=Constant()):
             return True
@@ -368,7 +368,7 @@ def _all_parameters(names: Names, path: str, source: Expression | None) -> Itera
 def replaced_parameter(statement: Statement) -> Ref | None:
     """The parameter whose numbers a statement replaces: ``weight`` of ``weight.data = other``, ``net.bias`` of ``net.bias.copy_(other)``."""
     match statement:
-        case Assign(op="=", targets=(Ref(path=path) as place,)) if path[-1:] in (("data",), ("weight",), ("bias",)):
+        case Assign(op="=", targets=(Ref(path=(*_, "data" | "weight" | "bias") as path) as place,)):
             pass
         case ExpressionStatement(value=value):
             func = filling.func if isinstance(filling := made_by_chain(value), Call) else None
