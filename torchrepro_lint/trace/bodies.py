@@ -174,10 +174,8 @@ class _Body:
                 found = tuple(each for each in found if self._may_take(each, event.value)) or found
             values = list(passed_values(event.value))
             if runs := makes_loader(found):
-                lists = [each for each in values if isinstance(each, Ref)]
-                values += flattened_values(
-                    item for each in lists for item in self._names.events.added(self._path, each)
-                )
+                added = (self._names.events.added(self._path, each) for each in values if isinstance(each, Ref))
+                values += [*flattened_values(item for items in added for item in items)]
             if last_identifier(called)[:1].isupper() and not any(map(in_project, found)):
                 values += [*self._listed(values)]
             names = [name for each in values for name in self._names_passed(each, called, found)]
@@ -187,9 +185,10 @@ class _Body:
         return EventTargets(found, assumed, not (runs or passed or any(map(in_project, found))), passed)
 
     def _may_take(self, name: str, call: Call) -> bool:
-        """Whether a function that is found by a computed name takes the arguments of a call: one without ``name=`` is not the one."""
-        functions = self._names.functions(name)
-        return not functions or any(accepts(each, call) for each in functions)
+        """Whether a function or class found by a computed name takes the arguments of a call: one without ``name=`` is not the one."""
+        maker = self._names.methods(name, "__init__")[:1] if self._names.classes(name) else (name,)
+        fits = [accepts(each, call) for one in maker for each in self._names.functions(one)]
+        return any(fits) or not fits
 
     def _listed(self, values: Iterable[Expression]) -> Iterator[Expression]:
         """The items of the displays that variables have: ``layers = [Block(8)]`` of ``Sequential(*layers)``."""

@@ -230,7 +230,8 @@ def are_exclusive(project: ProgramIndex, one: TraceEvent, other: TraceEvent) -> 
         if step.into != twin.into:
             call = step.event.value
             names = project.names(step.path, call.func) if isinstance(call, Call) else ()
-            return not COMMAND_LINES.isdisjoint(names) or {step.into, twin.into}.issubset(names)
+            ran = {project.resolver.owner(it) if simple_name(it) == "__init__" else it for it in (step.into, twin.into)}
+            return not COMMAND_LINES.isdisjoint(names) or ran.issubset(names)
     opposite = {"if": "else", "else": "if"}
     branches = {*_branches(one)}
     return any((path, test, opposite.get(kind)) in branches for path, test, kind in _branches(other))
