@@ -22,6 +22,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     OrderTaint,
     argument_effect,
     container_of,
+    file_printed_to,
     is_counted,
     is_edit_distance,
     is_membership_name,
@@ -68,7 +69,7 @@ class ArgumentTaint:
         if _SORTING_CLASSES.intersection(names) and _is_display(tainted.node):
             return
         word = last_identifier(call.func)
-        what = argument_effect(names, word, receiver_of(call.func) is not None)
+        what = _effect(names, call)
         if what == "project":
             yield from self._passed(tainted, call, names)
         elif what == "unknown" and (
@@ -239,7 +240,7 @@ class ArgumentTaint:
     def starred(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """The steps of a starred argument: ``f(*listing)``."""
         names = self._analysis.names.names(tainted.path, call.func)
-        what = argument_effect(names, last_identifier(call.func), receiver_of(call.func) is not None)
+        what = _effect(names, call)
         if what in ("free", "sorted", "same") or tainted.taint.kind == "table":
             return
         if what in ("keep", "zip", "text"):
@@ -292,6 +293,13 @@ class ArgumentTaint:
             ("Error", "Warning", "Exception")
         ):
             yield Sink(tainted.path, call, "passed on")
+
+
+def _effect(names: tuple[str, ...], call: Call) -> str:
+    """What a call does to the order of an argument; what it prints into a file is written as it is."""
+    if file_printed_to(names, call) is not None:
+        return "unknown"
+    return argument_effect(names, last_identifier(call.func), receiver_of(call.func) is not None)
 
 
 def _through_sanitiser(tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:

@@ -19,6 +19,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     OrderTaint,
     argument_effect,
     container_of,
+    file_printed_to,
     is_running_extreme,
     keys_put,
     roots_in,
@@ -282,10 +283,12 @@ class _LoopBody:
         into = receiver_of(call.func) if word in _WRITING | _REGISTERING else None
         if is_dump := word == "dump" and any(map(_DUMPS.fullmatch, names)):
             into = known_argument(call, 1, "fp") or known_argument(call, None, "file")
+        printed = file_printed_to(names, call)
+        into = into or printed
         if word in _APPENDING and varies:
             yield from self._grown(call)
         elif (varies and isinstance(into, Ref) and self._is_outside(into)) and (
-            is_dump or argument_effect(names, word, written=True) != "free"
+            is_dump or printed is not None or argument_effect(names, word, written=True) != "free"
         ):
             yield Sink(self.path, call, "registered" if word in _REGISTERING else "written")
         elif varies and word in _KEYING and isinstance(ref := receiver_of(call.func), Ref) and self._is_outside(ref):

@@ -13,7 +13,7 @@ from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
 from torchrepro_lint.dataflow.taint.effects import SERIALISERS
-from torchrepro_lint.dataflow.taint.transfer import OrderTaint
+from torchrepro_lint.dataflow.taint.transfer import OrderTaint, file_printed_to
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Operation, Ref, Subscript
@@ -34,16 +34,9 @@ _WRITING_METHODS = frozenset(
     {"to_csv", "to_json", "to_parquet", "to_pickle", "to_feather", "to_hdf", "tofile", "writelines", "writerow"}
     | {"writerows", "write_text", "save_to_disk", "create_dataset", "write_csv", "write_parquet"}
 )
-_WRITING_WORDS = _WRITING_METHODS | {
-    "write",
-    "dump",
-    "safe_dump",
-    "save",
-    "savez",
-    "savez_compressed",
-    "savetxt",
-    "savemat",
-}
+_WRITING_WORDS = _WRITING_METHODS | frozenset(
+    {"write", "dump", "safe_dump", "save", "savez", "savez_compressed", "savetxt", "savemat"}
+)
 # Files that no training run reads, and folders and files of a project that prepare no data.
 _DOCUMENTS = lazy_pattern(
     r"(?i).*\.(md|rst|html?|log|lock|py|pyi|sh|tex|css|js|ts|svg|toml|cfg|ini|c|cpp|h|cu|cmake|ipynb)"
@@ -70,9 +63,10 @@ def is_followed_in(project: TaintFlow, path: str) -> bool:
 
 def may_decide(project: TaintFlow, path: str) -> bool:
     """Whether orders count in a file, and by its words it may write a file where nothing else counts."""
+    summary = project.resolver.modules.summary(path)
     return path in project.torch_modules or (
         is_followed_in(project, path)
-        and any(has_word(project.resolver.modules.summary(path).calls, word) for word in _WRITING_WORDS)
+        and (has_word(summary.keywords, "file") or any(has_word(summary.calls, word) for word in _WRITING_WORDS))
     )
 
 
@@ -89,9 +83,8 @@ def is_data_written(project: TaintFlow, taken: Sink) -> bool:
 def writes_data(project: TaintFlow, path: str, call: Call) -> bool:
     """Whether a call writes data into a file: not a page of documentation, a program or a log."""
     names = project.names(path, call.func)
-    writes = any(map(DATA_WRITERS.fullmatch, names)) or (
-        last_identifier(call.func) in _WRITING_METHODS and not any(map(in_project, names))
-    )
+    writes = any(map(DATA_WRITERS.fullmatch, names)) or file_printed_to(names, call) is not None
+    writes = writes or (last_identifier(call.func) in _WRITING_METHODS and not any(map(in_project, names)))
     return writes and not any(_DOCUMENTS.fullmatch(text) for text in _destinations(project, path, call))
 
 
@@ -100,7 +93,7 @@ def _writes_page(project: TaintFlow, taken: Sink) -> bool:
     call = taken.node
     return (
         isinstance(call, Call)
-        and last_identifier(call.func) in ("write", "writelines", "write_text")
+        and last_identifier(call.func) in ("write", "writelines", "write_text", "print")
         and any(_PAGES.fullmatch(text) for text in _destinations(project, taken.path, call))
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Comprehension, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import PROGRESS_BARS, in_project
 from torchrepro_lint.syntax.visitor import is_none, is_same_reference, last_identifier, subexpressions
@@ -152,18 +153,8 @@ _SANITISING_METHODS = _SET_METHODS | frozenset(
     {"add", "discard", "remove", "get", "index", "count", "startswith", "endswith", "update", "pop", "setdefault"}
     | {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "echo", "secho", "rule"}
     | {"set_description", "set_postfix", "set_description_str", "set_postfix_str", "isin", "drop", "has", "exists"}
-    | {
-        "unlink",
-        "rmtree",
-        "remove_file",
-        "delete",
-        "issorted",
-        "fail",
-        "skip",
-        "subTest",
-        "set_title",
-        "register_comm_hook",
-    }
+    | {"unlink", "rmtree", "remove_file", "delete", "issorted", "fail", "skip", "subTest", "set_title"}
+    | {"register_comm_hook"}
 )
 # Methods of pools: the results come in the order of the argument.
 _MAPPING_WORDS = frozenset({"starmap", "imap", "map_async", "starmap_async", "starmap_unordered", "imap_unordered"})
@@ -260,6 +251,12 @@ def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
     if (written and word in _SANITISING_METHODS) or _REPORTING_WORDS.fullmatch(word):
         return "free"
     return "sorted" if re.fullmatch(r"\w*sort(ed)?(_\w+)?", word) else "unknown"
+
+
+def file_printed_to(names: tuple[str, ...], call: Call) -> Expression | None:
+    """The file into which a call prints, ``print(line, file=out)``; None for the terminal."""
+    file = known_argument(call, None, "file") if names == ("builtins.print",) else None
+    return None if file is None or last_identifier(file) in ("stdout", "stderr", "__stderr__") else file
 
 
 def makes_tensor(names: tuple[str, ...]) -> bool:
