@@ -26,8 +26,15 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import local_symbol
-from torchrepro_lint.syntax.visitor import body_expressions, is_starred, last_identifier, numbered_bodies, statements
+from torchrepro_lint.syntax.qualified_names import local_symbol, super_call
+from torchrepro_lint.syntax.visitor import (
+    body_expressions,
+    callee_identifier,
+    is_starred,
+    last_identifier,
+    numbered_bodies,
+    statements,
+)
 
 # Stands for an argument of which nothing is known.
 UNKNOWN_ARGUMENT = Ref(0, 0, (), (), 0)
@@ -320,3 +327,9 @@ def receiver_giving_all(func: Expression) -> Ref | None:
         case Ref(path=(*before, word)) if word in _GIVING_ALL:
             return func._replace(path=tuple(before))
     return None
+
+
+def super_calls(function: Function, word: str) -> list[Call]:
+    """The calls by which a method runs one of its base class: ``super().__init__(head, body)``."""
+    called = (each for each in body_expressions(function.body) if isinstance(each, Call))
+    return [each for each in called if callee_identifier(each.func) == super_call(word)]

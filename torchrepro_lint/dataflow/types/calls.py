@@ -327,7 +327,5 @@ def _constructed(inference: TypeInference, name: str, call: Call, point: Program
 
 def _of_object(inference: TypeInference, called: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
     """The result of calling an object: of its ``__call__`` or ``forward``, or of a torch layer."""
-    if in_project(called.name):
-        methods = inference.project.resolver.call_methods(called.name)
-        return join_all(*(return_value(inference, each, point) for each in methods)) if methods else UNKNOWN
-    return transfer_functions.layer_value(inference, called, call, point) if called.kind == "module" else UNKNOWN
+    known = in_project(called.name) or called.kind == "module"
+    return transfer_functions.module_value(inference, called, call, point) if known else UNKNOWN

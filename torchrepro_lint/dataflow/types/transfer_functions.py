@@ -7,11 +7,12 @@ function of ``tensor_functions``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.tensor_operations import TensorOperation, tensor_operations
 from torchrepro_lint.dataflow.types.annotations import DTYPES
+from torchrepro_lint.dataflow.types.attributes import return_value
 from torchrepro_lint.dataflow.types.containers import element
 from torchrepro_lint.dataflow.types.context import TorchArguments, as_tensor, device_at, gradients_off
 from torchrepro_lint.dataflow.types.lattice import (
@@ -24,12 +25,15 @@ from torchrepro_lint.dataflow.types.lattice import (
     common_gradient,
     device_type,
     dtype_family,
+    join_all,
     promoted_dtype,
 )
 from torchrepro_lint.dataflow.types.library_functions import is_segmentation_model
 from torchrepro_lint.dataflow.types.shapes import SHAPES, with_shape_of
 from torchrepro_lint.dataflow.types.tensor_functions import FUNCTIONS, values_and_indices, with_dtype
-from torchrepro_lint.syntax.nodes import Arg, Call, Ref
+from torchrepro_lint.syntax.binding import super_calls
+from torchrepro_lint.syntax.nodes import Arg, Call, Expression, Operation, Ref
+from torchrepro_lint.syntax.qualified_names import in_project, path_of
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -104,21 +108,41 @@ def method_of_unknown(
 
 # --- layers ----------------------------------------------------------------------------------------------------------
 
+_SEQUENTIAL = frozenset({"torch.nn.Sequential", "torch.nn.modules.container.Sequential"})
 # The constructor call of a layer that is not known.
 _ANYTHING = Ref(0, 0, (), (), 0)
 _ANY_CALL = Call(0, 0, _ANYTHING, (Arg(0, 0, None, "*", _ANYTHING), Arg(0, 0, None, "**", _ANYTHING)), 0)
 
 
-def layer_value(inference: TypeInference, layer: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
-    """The result of calling a torch layer."""
+def module_value(inference: TypeInference, module: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
+    """The result of calling a module of torch or an object of the project."""
     arguments = TorchArguments(inference, call, point, None)
-    return BOTTOM if arguments.has_bottom else _of_layer(inference, layer, arguments.input, point)
+    return BOTTOM if arguments.has_bottom else _of_module(inference, module, arguments.input, point)
+
+
+def _of_module(
+    inference: TypeInference, module: AbstractValue, value: AbstractValue, point: ProgramPoint
+) -> AbstractValue:
+    """The result for a value: of the project's ``__call__`` or ``forward``, of a layer, or of layers in turn."""
+    resolver = inference.project.resolver
+    if not in_project(module.name):
+        return _of_layer(inference, module, value, point)
+    if methods := resolver.call_methods(module.name):
+        return join_all(*(return_value(inference, each, point) for each in methods))
+    if _SEQUENTIAL.isdisjoint(resolver.ancestry(module.name)):
+        return UNKNOWN
+    makers = [
+        (path_of(name), each) for name in resolver.methods(module.name, "__init__") for each in resolver.functions(name)
+    ]
+    calls = [(path, call) for path, maker in makers[:1] for call in super_calls(maker, "__init__")]
+    given = calls if makers else [module.constructor_call] if module.constructor_call else []
+    return _in_turn(inference, *given[0], value, point) if len(given) == 1 else UNKNOWN
 
 
 def _of_layer(
     inference: TypeInference, layer: AbstractValue, value: AbstractValue, point: ProgramPoint
 ) -> AbstractValue:
-    """The result of a layer for a value; a ``Sequential`` calls its layers in turn."""
+    """The result of a torch layer for a value."""
     module, _, word = layer.name.rpartition(".")
     path, call = layer.constructor_call or (point.path, _ANY_CALL)
     if value.kind != "nothing" and is_segmentation_model(layer.name):
@@ -127,12 +151,7 @@ def _of_layer(
     if value.kind == "nothing" or not module.startswith("torch.nn"):
         return value if value.kind == "nothing" else UNKNOWN
     if word == "Sequential":
-        for arg in call.args:
-            inner = inference.infer(arg.value, inference.program_point(path, arg.start, point.calls_left))
-            if arg.star or arg.keyword or inner.kind != "module":
-                return UNKNOWN
-            value = _of_layer(inference, inner, value, point)
-        return value if call is not _ANY_CALL else UNKNOWN
+        return _in_turn(inference, path, call, value, point) if layer.constructor_call else UNKNOWN
     learned = tensor_operations().learned.get(word)
     row = learned or tensor_operations().layers.get(word)
     if row is None:
@@ -140,6 +159,34 @@ def _of_layer(
     there = inference.program_point(path, call.start) if layer.constructor_call else point
     found = _value(row, TorchArguments(inference, call, there, value))
     return under_gradient_mode(inference, _of_parameters(found, value, learned=learned is not None), point)
+
+
+def _in_turn(
+    inference: TypeInference, path: str, call: Call, value: AbstractValue, point: ProgramPoint
+) -> AbstractValue:
+    """The result of the modules that a call gets, each called with the result of the one before."""
+    for arg in call.args:
+        modules = [*_alternatives(inference, path, arg.value, point)]
+        if arg.star or arg.keyword or any(each.kind != "module" for each in modules):
+            return UNKNOWN
+        value = join_all(*(_of_module(inference, each, value, point) for each in modules))
+    return value
+
+
+def _alternatives(
+    inference: TypeInference, path: str, value: Expression, point: ProgramPoint
+) -> Iterator[AbstractValue]:
+    """The modules that an expression may be, those of a conditional expression, also of a variable's, one by one."""
+    roots = value.roots if isinstance(value, Ref) and not value.path else ()
+    assigned = [each for root in roots for how, each in inference.project.resolver.assigned(path + root) if how == "="]
+    for whole in assigned if any(isinstance(each, Operation) for each in assigned) else [value]:
+        match whole:
+            case Operation(op="if", operands=(_, *chosen)):
+                pass
+            case _:
+                chosen = [whole]
+        for each in chosen:
+            yield inference.infer(each, inference.program_point(path, each.start, point.calls_left))
 
 
 def _of_parameters(what: AbstractValue, value: AbstractValue, *, learned: bool) -> AbstractValue:
