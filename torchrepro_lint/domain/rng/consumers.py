@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -35,16 +35,15 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.use_def import flattened_values
 from torchrepro_lint.syntax.visitor import is_none, last_identifier
-from torchrepro_lint.trace.events import TraceEvent, guards
+from torchrepro_lint.trace.call_paths import steps_of
+from torchrepro_lint.trace.events import TraceEvent, calls_in, guards
 
 # The members of torchvision's enumerations of weights.
 _NAMED_WEIGHTS = lazy_pattern(r"torchvision\.models\.(\w+\.)*\w+_Weights\.\w+")
 
 
-def called_word(call: Call) -> str:
-    """The last word of a callee; of ``net.train(False)`` that of ``net.eval()``, which does the same."""
-    word, mode = method_and_receiver(call.func)[0], known_argument(call, 0, "mode")
-    return "eval" if word == "train" and isinstance(mode, Constant) and mode.value is False else word
+# What stands before the part in the word of a call that evaluates one.
+_EVALUATED_PART = "eval of "
 
 
 class Consumers:
@@ -55,6 +54,22 @@ class Consumers:
         self._catalogue = catalogue
         self._elements: MemoTable[tuple[str, Expression], tuple[tuple[Consumer, str, Call], ...]]
         self._elements = names.database.table("run elements", compare=True)
+
+    def called_words(self, _start: int, trace_events: Sequence[TraceEvent]) -> frozenset[str]:
+        """The last words of the callees. ``net.train(False)`` has that of ``net.eval()``, which does the same; what only evaluates a part
+        of a network, ``net.encoder.eval()``, has the part, too.
+        """
+        return frozenset(self._called_word(resolved.path, call) for resolved, call in calls_in(trace_events))
+
+    def _called_word(self, path: str, call: Call) -> str:
+        word, mode = method_and_receiver(call.func)[0], known_argument(call, 0, "mode")
+        word = "eval" if word == "train" and isinstance(mode, Constant) and mode.value is False else word
+        match call.func:
+            case Ref(path=(*words, part, _)) as func if word == "eval" and part != "module":
+                whole = self._names.names_of(path, func._replace(path=tuple(words)))
+                if any(in_project(each) and self._names.is_module_class(class_of(each)) for each in whole):
+                    return f"{_EVALUATED_PART}{part}"
+        return word
 
     def external_names(self, names: tuple[str, ...]) -> Iterator[str]:
         """The external names of a callee: for a project class its inherited constructor, for results of torch the
@@ -267,6 +282,19 @@ def called_variable(func: Expression) -> str:
 
 
 _NO_GRADIENT = frozenset({"no_grad", "inference_mode"})
+
+
+def evaluates_modules(words: frozenset[str], trace_event: TraceEvent) -> bool:
+    """Whether the modules around an event are evaluated: ``eval()`` is called for all of them, or for one through which the run comes
+    to the event, and neither ``train()`` nor a backward pass; where the run has a backward pass, without gradients.
+    """
+    trains = not words.isdisjoint({"train", "backward"})
+    if trains and not ("backward" in words and is_without_gradient(trace_event)):
+        return False
+    called = (event.value.func for _, event in steps_of(trace_event) if isinstance(event.value, Call))
+    return "eval" in words or any(
+        f"{_EVALUATED_PART}{part}" in words for func in called if isinstance(func, Ref) for part in func.path
+    )
 
 
 def is_without_gradient(trace_event: TraceEvent) -> bool:
