@@ -58,7 +58,8 @@ class RapidTypeAnalysis(CallTargets):
         # The fragments that are being recorded, each inside the one before.
         self._recording: list[Recording] = []
         self._postponed: list[PostponedEntry] = []
-        # What waited in objects that this trace has used: each other use of one is another call.
+        # The networks that waited in containers that this trace has used: each other use of one is another call, which may be in another
+        # grad mode.
         self._released: dict[DeferralKey, DeferredCall] = {}
         # By name, what some call passes for a parameter, where the parameter was called before this trace came to such a call.
         self._not_yet_passed: dict[str, list[PostponedEntry]] = {}
@@ -175,13 +176,14 @@ class RapidTypeAnalysis(CallTargets):
         return uses_of_calls(self._names, frame.target, frame.main).get(len(frame.rest), {})
 
     def _release_deferred(self, event: Event, used: Iterable[DeferralKey]) -> Iterator[Target]:
-        """The deferred calls that an event releases by using an object: a loader's dataset, a container's modules. What a fragment does
-        depends on the targets entered alone, so within one an object is released once.
+        """The deferred calls that an event releases by using an object: a loader's dataset, a container's modules.
+
+        What a fragment does depends on the targets entered alone, so within one an object is released once.
         """
         for made in used:
             waiting = self._deferred.get(made) or (None if self._recording else self._released.get(made))
             if waiting is not None and not self._is_other_use(waiting, event):
                 self._deferred.pop(made, None)
-                if not self._recording:
+                if not self._recording and any(each.function.endswith(".forward") for each in waiting.targets):
                     self._released[made] = waiting
                 yield from waiting.targets
