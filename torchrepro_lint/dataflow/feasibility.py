@@ -325,18 +325,15 @@ _EXCLUDES_ONE = {("!=", 1), (">", 1), (">=", 2)}
 
 
 def implies_one_element(
-    spots: UseDefIndex, asked: ExpressionPosition, here: ExpressionPosition, raises: Callable[[Call], bool]
+    spots: UseDefIndex, length: ExpressionPosition, here: ExpressionPosition, raises: Callable[[Call], bool]
 ) -> bool:
-    """Whether a test of ``len(x)`` implies that ``x`` has one element ``here``; ``raises`` says of a call that it only raises."""
-    outer = spots.of(asked.parent) if asked.parent is not None else None
-    if outer is None:
-        return False
-    compared = _length_comparison(outer.parent)
+    """Whether a test of a length implies that what has it has one element ``here``; ``raises`` says of a call that it only raises."""
+    compared = _length_comparison(length.parent)
     implying, excluding = _IMPLIES_ONE, _EXCLUDES_ONE
-    negation = spots.of(outer.parent) if outer.parent is not None else None
+    negation = spots.of(length.parent) if length.parent is not None else None
     if negation is not None and isinstance(negation.parent, Operation) and negation.parent.op == "not":
         implying, excluding = excluding, implying
-    match outer.statement:
+    match length.statement:
         case If() as tested if compared in excluding:
             return leaves(tested.body, raises) or _is_in_block(here, tested, 1)
         case If() as tested if compared in implying:

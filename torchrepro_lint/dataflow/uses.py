@@ -15,6 +15,7 @@ from torchrepro_lint.dataflow.feasibility import implies_one_element
 from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.definitions import targets
 from torchrepro_lint.syntax.nodes import (
+    Assign,
     Attribute,
     Call,
     Comprehension,
@@ -234,10 +235,22 @@ class DefUse:
             each.path[: len(ref.path)] == ref.path
             and (spot := spots.of(each)) is not None
             and spot.function == here.function
-            and implies_one_element(spots, spot, here, partial(self._only_raises, path))
+            and implies_one_element(spots, length, here, partial(self._only_raises, path))
             for root in ref.roots
             for each in spots.uses_matching(root, "measured", partial(_is_length_read, spots))
+            for length in self._lengths(path, each)
         )
+
+    def _lengths(self, path: str, measured: Ref) -> Iterator[ExpressionPosition]:
+        """The positions of a length: of ``len(x)``, and where it is all that a variable gets, of the reads of that."""
+        spots = self.spots(path)
+        found, spot = list[Expression](), spots.of(measured)
+        if spot is not None and spot.parent is not None:
+            found.append(spot.parent)
+            match spot.statement:
+                case Assign(op="=", targets=(Ref(roots=(root,), path=()),), value=value) if value == spot.parent:
+                    found += spots.uses(root) if len(self._names.assigned(path + root)) == 1 else ()
+        yield from filter(None, map(spots.of, found))
 
     def _only_raises(self, path: str, call: Call) -> bool:
         """Whether a call runs functions of the project that end in a ``raise``, and do not return before."""
