@@ -16,13 +16,17 @@ from torchrepro_lint.domain.operations.verdicts import (
     strict_mode_would_stop,
 )
 from torchrepro_lint.source.files import release
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Ref, Statement, Try, span
+from torchrepro_lint.syntax.qualified_names import simple_name
 from torchrepro_lint.syntax.visitor import all_statements, blocks, statements, subexpressions
 from torchrepro_lint.trace.traces import Context
 
 CODE = "TRL204"
 _MODERN_SINCE, _OLD_UNTIL = (1, 8), (1, 9)
+# Functions that unittest and pytest run after tests.
+_TEARDOWN = lazy_pattern(r"tearDown(Class|Module)?|teardown(_(method|class|function|module))?")
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -99,14 +103,18 @@ def _is_on_in_other_branch(context: Context, switch: ModeSwitch) -> bool:
 
 
 def _ends_own_use(context: Context, switch: ModeSwitch) -> bool:
-    """Whether the function has turned strict mode on before, and turns it off again where it is done, as a test does."""
+    """Whether the function has turned strict mode on before, and turns it off again where it is done, as a test does; or it is what
+    tests run at their end, in a file that turns the mode on.
+    """
+    ends_tests = _TEARDOWN.fullmatch(simple_name(switch.site.function)) is not None
     return any(
-        each.site.function == switch.site.function
-        and each.site.call.start < switch.site.call.start
-        and each.mode is not None
-        and not _is_off(context, each)
+        (ends_tests or _is_before(each, switch)) and each.mode is not None and not _is_off(context, each)
         for each in mode_switches(context.project, context.path)
     )
+
+
+def _is_before(one: ModeSwitch, other: ModeSwitch) -> bool:
+    return one.site.function == other.site.function and one.site.call.start < other.site.call.start
 
 
 def _is_fallback(context: Context, switch: ModeSwitch) -> bool:

@@ -197,15 +197,26 @@ def _of_key_value(names: Names, path: str, value: Expression) -> str:
 
 
 def _of_part(names: Names, path: str, value: Expression) -> str:
+    looked_up = {each for part in subexpressions(value) for each in _keys_looked_up(part)}
     for each in subexpressions(value):
         match each:
             case Call(func=func):
                 known = [_UNSTABLE_KEYS[name] for name in names.names(path, func) if name in _UNSTABLE_KEYS]
-                if known:
+                if known and not (known[0] in ("address", "hash") and each in looked_up):
                     return known[0]
             case Ref(path=(*_, word)) | Attribute(name=word) if word in _UNSTABLE_FIELDS:
                 return _UNSTABLE_FIELDS[word]
     return ""
+
+
+def _keys_looked_up(value: Expression) -> tuple[Expression, ...]:
+    """The keys by which a value is taken from a table: ``last_use[id(x)]``, ``last_use.get(id(x), 0)``."""
+    match value:
+        case Subscript(indices=keys):
+            return keys
+        case Call(args=(Arg(value=key), *_)) if last_identifier(value.func) == "get":
+            return (key,)
+    return ()
 
 
 def is_overwritten(names: Names, path: str, spots: UseDefIndex, ref: Ref, after: int, read: Ref) -> bool:
