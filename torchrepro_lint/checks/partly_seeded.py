@@ -8,7 +8,8 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.seeding import PartlySeeded, is_settled_by_program, partly_seeded_functions
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.nodes import span
-from torchrepro_lint.syntax.qualified_names import split_name
+from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.summary import is_test
 from torchrepro_lint.trace.call_paths import call_path
 from torchrepro_lint.trace.traces import Context
 
@@ -20,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
         draw = partly.draw.trace_event
         assert draw.event.value is not None
         place = span(draw.event.value)
-        if draw.path != context.path or (place, partly.family) in reported:
+        if draw.path != context.path or (place, partly.family) in reported or _is_only_tested(context, partly):
             continue
         if not is_settled_by_program(context.project, partly):
             from torchrepro_lint.checks.fixes.seeding import fix_partly
@@ -29,6 +30,12 @@ def check(context: Context) -> Iterator[Finding]:
             steps = call_path(context.project, draw, f"{partly.draw.label} draws from {partly.family.owner}")
             fix = fix_partly(context.project, context.path, partly)
             yield Finding("TRL110", place, _message(context, partly), fix, steps=steps)
+
+
+def _is_only_tested(context: Context, partly: PartlySeeded) -> bool:
+    """Whether a test seeds, and the draw is in the code that it tests, which seeds nothing itself."""
+    home = path_of(partly.function)
+    return is_test(home, context.project.files[home].summary) and not is_test(context.path, context.tree.summary)
 
 
 def _message(context: Context, partly: PartlySeeded) -> str:
