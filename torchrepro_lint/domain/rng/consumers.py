@@ -16,7 +16,8 @@ from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Ref
+from torchrepro_lint.syntax.definitions import targets
+from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     constructed_class,
@@ -34,7 +35,7 @@ from torchrepro_lint.syntax.qualified_names import (
     without_calls,
 )
 from torchrepro_lint.syntax.use_def import flattened_values
-from torchrepro_lint.syntax.visitor import is_none, last_identifier
+from torchrepro_lint.syntax.visitor import is_none, last_identifier, statements
 from torchrepro_lint.trace.call_paths import steps_of
 from torchrepro_lint.trace.events import TraceEvent, calls_in, guards
 
@@ -295,6 +296,28 @@ def evaluates_modules(words: frozenset[str], trace_event: TraceEvent) -> bool:
     return "eval" in words or any(
         f"{_EVALUATED_PART}{part}" in words for func in called if isinstance(func, Ref) for part in func.path
     )
+
+
+def is_filled(names: Names, trace_event: TraceEvent) -> bool:
+    """Whether what a call makes is not fitted but filled: an estimator of scikit-learn keeps what it learned in attributes that end in
+    an underscore, ``kmeans.cluster_centers_ = saved``, ``kmeans.__dict__["cluster_centers_"] = saved``.
+    """
+    match trace_event.event.statement:
+        case Assign(targets=(Ref(roots=roots, path=()),)):
+            functions = names.functions(trace_event.function)
+            bodies = [each.body for each in functions] or [names.top_level(trace_event.function)]
+            written = (each for body in bodies for one in statements(body) for each in targets(one))
+            return any(_is_learned(each, roots) for each in written)
+    return False
+
+
+def _is_learned(target: Expression, roots: tuple[str, ...]) -> bool:
+    match target:
+        case Ref(path=(word,)):
+            return target.roots == roots and word.endswith("_")
+        case Subscript(value=Ref(path=("__dict__",)) as held, indices=(Constant(value=str(word)),)):
+            return held.roots == roots and word.endswith("_")
+    return False
 
 
 def is_without_gradient(trace_event: TraceEvent) -> bool:

@@ -21,6 +21,7 @@ from torchrepro_lint.domain.rng.consumers import (
     draw_label,
     evaluates_modules,
     has_generator,
+    is_filled,
     method_name,
     runs_elements,
     seed_argument,
@@ -225,6 +226,8 @@ class RngEffects:
     ) -> None:
         """Record a draw by a row, if the call draws at all, in the generator that seeds it."""
         if not self._draws(row, trace_event, call) or self._is_reseeded(row.family, trace_event):
+            return
+        if row.phase == "later" and is_filled(self._names, trace_event):
             return
         self._mark_acting(trace_event)
         family = self._family(row, trace_event)
