@@ -35,7 +35,7 @@ from torchrepro_lint.dataflow.uses import DefUse
 from torchrepro_lint.query.database import query
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.program_index import ProgramIndex
-from torchrepro_lint.syntax.binding import takes_receiver
+from torchrepro_lint.syntax.binding import known_argument, takes_receiver
 from torchrepro_lint.syntax.definitions import Assignments, MutationSites, assignments, attribute_stores, mutation_sites
 from torchrepro_lint.syntax.nodes import (
     Attribute,
@@ -105,11 +105,24 @@ class ValueSourceAnalysis:
 
     def _may_be(self, path: str, target: Ref, made: Closure) -> bool:
         """Whether the target may be an attribute of the object that ``made`` constructs."""
-        objects = self.of(Closure(path, target._replace(path=target.path[:-1])))
+        holder = Closure(path, target._replace(path=target.path[:-1]))
         return any(
             not isinstance(each.value, Call) or (each.path, each.value.start) == (made.path, made.value.start)
-            for each in objects
+            for each in (self._dataset_of(holder) or self.of(holder))
         )
+
+    def _dataset_of(self, held: Closure) -> list[Closure]:
+        """The datasets that ``loader.dataset`` may be, if all its loaders are known; none for other values."""
+        match held.value:
+            case Ref(path=(*words, "dataset")) as ref:
+                loaders = self.of(held._replace(value=ref._replace(path=tuple(words))))
+                calls = [(each, each.value) for each in loaders if isinstance(each.value, Call)]
+                given = [
+                    (each, data) for each, call in calls if (data := known_argument(call, 0, "dataset")) is not None
+                ]
+                known = len(given) == len(loaders)
+                return [one for each, data in given for one in self.of(each._replace(value=data))] if known else []
+        return []
 
     @query()
     def correlated_tests(self, path: str) -> Mapping[Expression, bool]:
