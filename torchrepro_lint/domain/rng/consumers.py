@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -36,15 +36,16 @@ from torchrepro_lint.syntax.qualified_names import (
 )
 from torchrepro_lint.syntax.use_def import flattened_values
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, statements
-from torchrepro_lint.trace.call_paths import steps_of
-from torchrepro_lint.trace.events import TraceEvent, calls_in, guards
+from torchrepro_lint.trace.events import TraceEvent, guards
 
 # The members of torchvision's enumerations of weights.
 _NAMED_WEIGHTS = lazy_pattern(r"torchvision\.models\.(\w+\.)*\w+_Weights\.\w+")
 
 
-# What stands before the part in the word of a call that evaluates one.
-_EVALUATED_PART = "eval of "
+def called_word(call: Call) -> str:
+    """The last word of a callee; of ``net.train(False)`` that of ``net.eval()``, which does the same."""
+    word, mode = method_and_receiver(call.func)[0], known_argument(call, 0, "mode")
+    return "eval" if word == "train" and isinstance(mode, Constant) and mode.value is False else word
 
 
 class Consumers:
@@ -55,22 +56,6 @@ class Consumers:
         self._catalogue = catalogue
         self._elements: MemoTable[tuple[str, Expression], tuple[tuple[Consumer, str, Call], ...]]
         self._elements = names.database.table("run elements", compare=True)
-
-    def called_words(self, _start: int, trace_events: Sequence[TraceEvent]) -> frozenset[str]:
-        """The last words of the callees. ``net.train(False)`` has that of ``net.eval()``, which does the same; what only evaluates a part
-        of a network, ``net.encoder.eval()``, has the part, too.
-        """
-        return frozenset(self._called_word(resolved.path, call) for resolved, call in calls_in(trace_events))
-
-    def _called_word(self, path: str, call: Call) -> str:
-        word, mode = method_and_receiver(call.func)[0], known_argument(call, 0, "mode")
-        word = "eval" if word == "train" and isinstance(mode, Constant) and mode.value is False else word
-        match call.func:
-            case Ref(path=(*words, part, _)) as func if word == "eval" and part != "module":
-                whole = self._names.names_of(path, func._replace(path=tuple(words)))
-                if any(in_project(each) and self._names.is_module_class(class_of(each)) for each in whole):
-                    return f"{_EVALUATED_PART}{part}"
-        return word
 
     def external_names(self, names: tuple[str, ...]) -> Iterator[str]:
         """The external names of a callee: for a project class its inherited constructor, for results of torch the
@@ -156,6 +141,8 @@ class Consumers:
 
     def draws(self, row: Consumer, trace_event: TraceEvent, call: Call, *, only_evaluates: bool) -> bool:
         """Whether a call may draw by a row; ``only_evaluates`` says that the run only evaluates modules."""
+        if row.phase == "later" and _is_filled(self._names, trace_event):
+            return False
         argument = self._argument_reader(row, trace_event, call, only_evaluates=only_evaluates)
         given = [value for word in row.generators if (value := argument(word)) is not None]
         if not all(is_none(each) or self._stands_for_none(trace_event.path, each) for each in given):
@@ -285,20 +272,7 @@ def called_variable(func: Expression) -> str:
 _NO_GRADIENT = frozenset({"no_grad", "inference_mode"})
 
 
-def evaluates_modules(words: frozenset[str], trace_event: TraceEvent) -> bool:
-    """Whether the modules around an event are evaluated: ``eval()`` is called for all of them, or for one through which the run comes
-    to the event, and neither ``train()`` nor a backward pass; where the run has a backward pass, without gradients.
-    """
-    trains = not words.isdisjoint({"train", "backward"})
-    if trains and not ("backward" in words and is_without_gradient(trace_event)):
-        return False
-    called = (event.value.func for _, event in steps_of(trace_event) if isinstance(event.value, Call))
-    return "eval" in words or any(
-        f"{_EVALUATED_PART}{part}" in words for func in called if isinstance(func, Ref) for part in func.path
-    )
-
-
-def is_filled(names: Names, trace_event: TraceEvent) -> bool:
+def _is_filled(names: Names, trace_event: TraceEvent) -> bool:
     """Whether what a call makes is not fitted but filled: an estimator of scikit-learn keeps what it learned in attributes that end in
     an underscore, ``kmeans.cluster_centers_ = saved``, ``kmeans.__dict__["cluster_centers_"] = saved``.
     """

@@ -18,10 +18,10 @@ from torchrepro_lint.dataflow.alternative_arguments import with_expanded_keyword
 from torchrepro_lint.dataflow.constants import display_name, propagated_constant
 from torchrepro_lint.domain.rng.consumers import (
     Consumers,
+    called_word,
     draw_label,
-    evaluates_modules,
     has_generator,
-    is_filled,
+    is_without_gradient,
     method_name,
     runs_elements,
     seed_argument,
@@ -60,6 +60,7 @@ from torchrepro_lint.trace.events import (
     CallFrame,
     CallsOfTrace,
     TraceEvent,
+    calls_in,
     guard_values,
     guards,
     prefix_and_rest,
@@ -188,7 +189,15 @@ class RngEffects:
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        return frozenset().union(*prefix_and_rest(self.run, "words", self._consumers.called_words))
+        return frozenset().union(*prefix_and_rest(self.run, "words", _called_words))
+
+    def _evaluates(self, trace_event: TraceEvent) -> bool:
+        """Whether modules are evaluated: ``eval()`` is called, and neither ``train()`` nor a backward pass; where the run has a
+        backward pass, without gradients.
+        """
+        trains = not self._words.isdisjoint({"train", "backward"})
+        apart = "backward" in self._words and is_without_gradient(trace_event)
+        return "eval" in self._words and (apart or not trains)
 
     @cached_property
     def _has_workers(self) -> bool:
@@ -226,8 +235,6 @@ class RngEffects:
     ) -> None:
         """Record a draw by a row, if the call draws at all, in the generator that seeds it."""
         if not self._draws(row, trace_event, call) or self._is_reseeded(row.family, trace_event):
-            return
-        if row.phase == "later" and is_filled(self._names, trace_event):
             return
         self._mark_acting(trace_event)
         family = self._family(row, trace_event)
@@ -306,7 +313,7 @@ class RngEffects:
             row.family in self._seeded_blocks.get(block, ()) for _, block in guard_values(trace_event)
         ):
             return False
-        return self._consumers.draws(row, trace_event, call, only_evaluates=evaluates_modules(self._words, trace_event))
+        return self._consumers.draws(row, trace_event, call, only_evaluates=self._evaluates(trace_event))
 
     def _family(self, row: Consumer, trace_event: TraceEvent) -> str:
         """The family that seeds a draw: workers' Python and NumPy generators are seeded from torch's (NumPy's from
@@ -367,6 +374,11 @@ class RngEffects:
         if root in _KNOWN_PACKAGES or passes_call(name) or not is_seeder_word(word):
             return False
         return not self._catalogue.framework(name)
+
+
+def _called_words(_start: int, trace_events: Sequence[TraceEvent]) -> frozenset[str]:
+    """The last words of the callees."""
+    return frozenset(called_word(call) for _, call in calls_in(trace_events))
 
 
 # Packages with known functions: one that is named like a seeder but not in the catalogue seeds none of our families.
