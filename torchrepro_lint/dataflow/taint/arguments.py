@@ -69,7 +69,7 @@ class ArgumentTaint:
         if _SORTING_CLASSES.intersection(names) and _is_display(tainted.node):
             return
         word = last_identifier(call.func)
-        what = _effect(names, call)
+        what = self._effect(tainted.path, call, names)
         if what == "project":
             yield from self._passed(tainted, call, names)
         elif what == "unknown" and (
@@ -237,10 +237,16 @@ class ArgumentTaint:
         elif tainted.taint.is_order_dependent:
             yield Sink(tainted.path, call, "passed on")
 
+    def _effect(self, path: str, call: Call, names: tuple[str, ...]) -> str:
+        """What a call does to the order of an argument; what it prints into a file is written as it is."""
+        if file_printed_to(self._analysis.names, path, call) is not None:
+            return "unknown"
+        return argument_effect(names, last_identifier(call.func), receiver_of(call.func) is not None)
+
     def starred(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """The steps of a starred argument: ``f(*listing)``."""
         names = self._analysis.names.names(tainted.path, call.func)
-        what = _effect(names, call)
+        what = self._effect(tainted.path, call, names)
         if what in ("free", "sorted", "same") or tainted.taint.kind == "table":
             return
         if what in ("keep", "zip", "text"):
@@ -293,13 +299,6 @@ class ArgumentTaint:
             ("Error", "Warning", "Exception")
         ):
             yield Sink(tainted.path, call, "passed on")
-
-
-def _effect(names: tuple[str, ...], call: Call) -> str:
-    """What a call does to the order of an argument; what it prints into a file is written as it is."""
-    if file_printed_to(names, call) is not None:
-        return "unknown"
-    return argument_effect(names, last_identifier(call.func), receiver_of(call.func) is not None)
 
 
 def _through_sanitiser(tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:

@@ -283,7 +283,7 @@ class _LoopBody:
         into = receiver_of(call.func) if word in _WRITING | _REGISTERING else None
         if is_dump := word == "dump" and any(map(_DUMPS.fullmatch, names)):
             into = known_argument(call, 1, "fp") or known_argument(call, None, "file")
-        printed = file_printed_to(names, call)
+        printed = file_printed_to(self.analysis.names, self.path, call)
         into = into or printed
         if word in _APPENDING and varies:
             yield from self._grown(call)

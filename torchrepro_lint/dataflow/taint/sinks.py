@@ -83,7 +83,7 @@ def is_data_written(project: TaintFlow, taken: Sink) -> bool:
 def writes_data(project: TaintFlow, path: str, call: Call) -> bool:
     """Whether a call writes data into a file: not a page of documentation, a program or a log."""
     names = project.names(path, call.func)
-    writes = any(map(DATA_WRITERS.fullmatch, names)) or file_printed_to(names, call) is not None
+    writes = any(map(DATA_WRITERS.fullmatch, names)) or file_printed_to(project.resolver, path, call) is not None
     writes = writes or (last_identifier(call.func) in _WRITING_METHODS and not any(map(in_project, names)))
     return writes and not any(_DOCUMENTS.fullmatch(text) for text in _destinations(project, path, call))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Arg, Call, Collection, Comprehension, Expression, Operation, Record, Ref
@@ -218,6 +219,10 @@ _DRAWS = lazy_pattern(
 )
 _LOADING = lazy_pattern(r"torch\.utils\.data\.\w+")
 
+_OPEN_FILES = lazy_pattern(
+    r"(builtins|io|gzip|bz2|lzma|codecs)\.(open|\w+File|TextIOWrapper)\(\)|pathlib\.\w+\(\)\.open\(\)"
+)
+
 # Databases: ``put`` stores under a key and appends nothing.
 _DATABASES = ("lmdb.", "rocksdb.", "plyvel.", "leveldb.", "diskcache.")
 
@@ -244,7 +249,7 @@ def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
         return "project"
     if word == "put" and any(name.startswith(_DATABASES) for name in names):
         return "unknown"
-    if written and word in ("extend", "append", "appendleft", "extendleft", "insert", "join", "put", "format"):
+    if written and word in _RECEIVER_EFFECTS:
         return _RECEIVER_EFFECTS[word]
     if written and word in _MAPPING_WORDS:
         return "keep"
@@ -253,10 +258,13 @@ def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
     return "sorted" if re.fullmatch(r"\w*sort(ed)?(_\w+)?", word) else "unknown"
 
 
-def file_printed_to(names: tuple[str, ...], call: Call) -> Expression | None:
-    """The file into which a call prints, ``print(line, file=out)``; None for the terminal."""
-    file = known_argument(call, None, "file") if names == ("builtins.print",) else None
-    return None if file is None or last_identifier(file) in ("stdout", "stderr", "__stderr__") else file
+def file_printed_to(names: Names, path: str, call: Call) -> Expression | None:
+    """The file that the program has opened and into which a call prints, ``print(line, file=out)``; None for other calls."""
+    file = known_argument(call, None, "file")
+    if file is None or names.names(path, call.func) != ("builtins.print",):
+        return None
+    found = names.names(path, file)
+    return file if found and all(map(_OPEN_FILES.fullmatch, found)) else None
 
 
 def makes_tensor(names: tuple[str, ...]) -> bool:
@@ -312,14 +320,9 @@ _BUILTINS = {
     "builtins.frozenset": "free",
 }
 _RECEIVER_EFFECTS = {
-    "extend": "extend",
-    "extendleft": "extend",
-    "append": "append",
-    "appendleft": "append",
-    "insert": "append",
-    "put": "append",
-    "join": "text",
-    "format": "text",
+    **dict.fromkeys(("extend", "extendleft"), "extend"),
+    **dict.fromkeys(("append", "appendleft", "insert", "put"), "append"),
+    **dict.fromkeys(("join", "format"), "text"),
 }
 _PATTERNS = (
     (lazy_pattern(r"collections\.Counter"), "count"),
