@@ -26,7 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import local_symbol, super_call
+from torchrepro_lint.syntax.qualified_names import is_super, local_symbol, super_call
 from torchrepro_lint.syntax.visitor import (
     body_expressions,
     callee_identifier,
@@ -34,6 +34,7 @@ from torchrepro_lint.syntax.visitor import (
     last_identifier,
     numbered_bodies,
     statements,
+    subexpressions,
 )
 
 # Stands for an argument of which nothing is known.
@@ -333,3 +334,14 @@ def super_calls(function: Function, word: str) -> list[Call]:
     """The calls by which a method runs one of its base class: ``super().__init__(head, body)``."""
     called = (each for each in body_expressions(function.body) if isinstance(each, Call))
     return [each for each in called if callee_identifier(each.func) == super_call(word)]
+
+
+def uses_receiver(function: Function) -> bool:
+    """Whether a method names its own object: ``self.append(layer)``, ``self.flat = nn.Flatten()``."""
+    receiver = local_symbol(function.name, function.params[0].name) if function.params else ""
+    places = (each for statement in statements(function.body) for each in targets(statement))
+    within = [part for each in (*body_expressions(function.body), *places) for part in subexpressions(each)]
+    calls = [call for call in within if isinstance(call, Call)]
+    bases = (call for call in calls if isinstance(call.func, Ref) and any(map(is_super, call.func.roots)))
+    passed = {arg.value for call in bases for arg in call.args}
+    return any(isinstance(each, Ref) and receiver in each.roots and each not in passed for each in within)

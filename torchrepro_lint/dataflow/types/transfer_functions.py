@@ -31,9 +31,10 @@ from torchrepro_lint.dataflow.types.lattice import (
 from torchrepro_lint.dataflow.types.library_functions import is_segmentation_model
 from torchrepro_lint.dataflow.types.shapes import SHAPES, with_shape_of
 from torchrepro_lint.dataflow.types.tensor_functions import FUNCTIONS, values_and_indices, with_dtype
-from torchrepro_lint.syntax.binding import super_calls
+from torchrepro_lint.syntax.binding import super_calls, uses_receiver
 from torchrepro_lint.syntax.nodes import Arg, Call, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
+from torchrepro_lint.syntax.visitor import is_none
 
 if TYPE_CHECKING:
     from torchrepro_lint.dataflow.types.bindings import ProgramPoint
@@ -134,7 +135,8 @@ def _of_module(
     makers = [
         (path_of(name), each) for name in resolver.methods(module.name, "__init__") for each in resolver.functions(name)
     ]
-    calls = [(path, call) for path, maker in makers[:1] for call in super_calls(maker, "__init__")]
+    whole = [(path, maker) for path, maker in makers[:1] if not uses_receiver(maker)]
+    calls = [(path, call) for path, maker in whole for call in super_calls(maker, "__init__")]
     given = calls if makers else [module.constructor_call] if module.constructor_call else []
     return _in_turn(inference, *given[0], value, point) if len(given) == 1 else UNKNOWN
 
@@ -185,7 +187,7 @@ def _alternatives(
                 pass
             case _:
                 chosen = [whole]
-        for each in chosen:
+        for each in chosen if len(chosen) == 1 else [one for one in chosen if not is_none(one)]:
             yield inference.infer(each, inference.program_point(path, each.start, point.calls_left))
 
 
