@@ -230,6 +230,8 @@ def _holder(path: str, target: Expression) -> tuple[str, str, Root]:
     match target:
         case Ref(roots=(root,), path=()) if is_nested(root):
             return simple_name(root), path, root
+        case Subscript(value=Ref() as table):
+            return _holder(path, table)
     return last_identifier(target), "", ""
 
 

@@ -319,7 +319,7 @@ def with_values(test: Expression, values: Mapping[str, Expression]) -> Expressio
 
 
 # Methods that give the entries of a table, or the table, whatever its keys are.
-_GIVING_ALL = frozenset({"values", "items", "pop", "popitem", "copy", "__iter__"})
+_GIVING_ALL = frozenset({"values", "items", "pop", "popitem", "copy", "setdefault", "__getitem__", "__iter__"})
 
 
 def receiver_giving_all(func: Expression) -> Ref | None:
