@@ -14,6 +14,7 @@ from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import CallSite, ProgramIndex
 from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.control_flow import Guard
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -238,8 +239,11 @@ def made_for_inference(site: CallSite) -> bool:
 
 
 def _is_switched_off(each: Expression, made: Call) -> bool:
-    """``nn.Conv2d(...).to(device).requires_grad_(False)``."""
+    """``nn.Conv2d(...).to(device).requires_grad_(False)``, and ``nn.Embedding(...).from_pretrained(vectors)``, which freezes by default."""
     match each:
+        case Call(func=Attribute(value=value, name="from_pretrained")) if value == made:
+            freeze = known_argument(each, 1, "freeze")
+            return freeze is None or (isinstance(freeze, Constant) and bool(freeze.value))
         case Call(func=Attribute(value=value, name="requires_grad_"), args=(Arg(value=Constant(value=False)),)):
             while isinstance(value, Call) and value != made and isinstance(value.func, Attribute):
                 value = value.func.value
