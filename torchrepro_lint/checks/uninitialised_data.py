@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.checks.uninitialised_tensors import EMPTY_WORDS, FirstUses, Use, returns_empty
 from torchrepro_lint.dataflow.training_steps import is_backward, names_optimizer
@@ -64,15 +64,18 @@ def fills_memory(context: Context, function: str) -> bool:
 
 
 def may_load_weights(context: Context, owner: str) -> bool:
-    """Whether the programs that construct a module may load its weights before they train; without programs, whether any
+    """Whether the programs that construct a module may load its weights before they train; without such that do either, whether any
     code of the project loads weights.
     """
     programs = [each for each in programs_in(context.project, context.path) if _constructs(each, owner)]
-    if programs:
-        return all(map(_loads_first, programs))
+    loads = [each for each in map(_loads_first, programs) if each is not None]
+    if loads:
+        return all(loads)
     loading = context.project.mentioning(LOADING)
     return any(
-        not _is_of_optimizer(site.call) for path in loading.paths for site in context.project.calls_by(path, LOADING)
+        _loads_model(site.names, site.call)
+        for path in loading.paths
+        for site in context.project.calls_by(path, LOADING)
     )
 
 
@@ -80,23 +83,24 @@ def _constructs(program: Program, owner: str) -> bool:
     return any(owner in event.names for event in program.run.trace_events if event.event.kind == "call")
 
 
-def _loads_first(program: Program) -> bool:
-    """Whether a program loads weights before its first backward pass, or has none."""
+def _loads_first(program: Program) -> bool | None:
+    """Whether a program loads weights before its first backward pass; None for one that does neither."""
     for event in program.run.trace_events:
         call = event.event.value
         if event.event.kind == "call" and isinstance(call, Call):
             if is_backward(call, event.names):
                 return False
-            if last_identifier(call.func) in LOADING and not _is_of_optimizer(call):
+            if last_identifier(call.func) in LOADING and _loads_model(event.names, call):
                 return True
-    return True
+    return None
 
 
-def _is_of_optimizer(call: Call) -> bool:
-    """Whether a call loads the state of an optimizer, a schedule or a scaler."""
+def _loads_model(names: Iterable[str], call: Call) -> bool:
+    """Whether a call loads more than the state of an optimizer, a schedule or a scaler, or the vectors of one embedding."""
     receiver = receiver_or_container(call.func)
     word = "" if receiver is None else last_identifier(without_subscripts(receiver))
-    return names_optimizer(word) or _NO_MODEL.search(word) is not None
+    others = names_optimizer(word) or _NO_MODEL.search(word) is not None
+    return not others and not any(name.startswith("torch.nn.Embedding") for name in names)
 
 
 def _message(context: Context, site: CallSite, path: str, place: Expression) -> str:
