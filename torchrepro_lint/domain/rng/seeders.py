@@ -17,7 +17,7 @@ from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.dataflow.taint.sinks import DATA_WRITERS
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.binding import known_argument
+from torchrepro_lint.syntax.binding import known_argument, stored_before
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
@@ -199,6 +199,8 @@ def lacks_seed(names: Names, path: str, call: Call) -> bool:
 
 def nondeterministic_source(names: Names, path: str, expression: Expression) -> str | None:
     """The source that makes a value change between runs, ``time.time``; None unless every possible value has one."""
+    if isinstance(expression, Ref) and expression.path:
+        expression = stored_before(names.modules.files[path], expression) or expression
     found: list[str | None] = []
     for file, value in names.values_through_calls(path, expression):
         if isinstance(value, Operation) and value.op in ("if", "or"):
