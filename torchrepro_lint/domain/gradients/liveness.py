@@ -12,7 +12,14 @@ from torchrepro_lint import limits
 from torchrepro_lint.catalogue.libraries import FLUENT_METHODS
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.domain.gradients.frozen import entered_without_gradient
-from torchrepro_lint.domain.gradients.modes import grad_mode_at, in_evaluation_mode, in_no_grad_mode, trains_nothing
+from torchrepro_lint.domain.gradients.modes import (
+    asks_for_gradient,
+    grad_mode_at,
+    in_evaluation_mode,
+    in_no_grad_mode,
+    inputs_with_gradient,
+    trains_nothing,
+)
 from torchrepro_lint.domain.programs import programs_reaching
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import CallPlace
@@ -236,10 +243,12 @@ class _GradientInputs:
         self._seen: set[tuple[str, Expression]] = set()
 
     def may_need(self, path: str, expression: Expression) -> bool:
-        """Whether a module makes what an expression is computed from."""
+        """Whether a module makes what an expression is computed from, or it is an input that asks for its gradient."""
         if (path, expression) in self._seen or len(self._seen) > limits.MAX_DEAD_EXPRESSIONS:
             return False
         self._seen.add((path, expression))
+        if asks_for_gradient(expression) or (isinstance(expression, Ref) and self._is_asked_for(path, expression)):
+            return True
         if _is_detached(expression) or self._types.of(path, expression).grad is False:
             return False
         match expression:
@@ -261,6 +270,10 @@ class _GradientInputs:
             case Collection(items=items):
                 return any(self.may_need(path, each) for each in items if each is not None)
         return False
+
+    def _is_asked_for(self, path: str, variable: Ref) -> bool:
+        """Whether a statement of the file asks for the gradient of a variable: ``image.requires_grad_()``, ``image.requires_grad = True``."""
+        return (variable.roots, variable.path) in inputs_with_gradient(self._names, path)
 
     def _passed(self, path: str, variable: Ref) -> Iterator[tuple[str, Expression]]:
         """What the calls by which the trace enters a function pass for its parameter."""

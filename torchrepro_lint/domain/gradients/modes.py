@@ -17,6 +17,7 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.control_flow import Guard
 from torchrepro_lint.syntax.nodes import (
+    AccessPath,
     Arg,
     Assign,
     Attribute,
@@ -39,7 +40,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     split_name,
 )
-from torchrepro_lint.syntax.visitor import blocks, expressions_within, last_identifier, statements
+from torchrepro_lint.syntax.visitor import all_statements, blocks, expressions_within, last_identifier, statements
 from torchrepro_lint.trace.events import TraceEvent, guards
 
 _EVALUATION_FLAGS = frozenset({"inference_mode", "deploy", "exporting", "is_exporting"})
@@ -286,3 +287,30 @@ def _flags(statement: Statement) -> Iterator[bool]:
 
 def _is_false(value: Expression | None) -> bool:
     return isinstance(value, Constant) and value.value is False
+
+
+# --- inputs of which the gradient is asked for -------------------------------------------------------------------------
+
+
+@query()
+def inputs_with_gradient(names: Names, path: str) -> frozenset[AccessPath]:
+    """The variables and attributes of a file of which a statement asks for the gradient."""
+    found: set[AccessPath] = set()
+    for statement in all_statements(names.modules.files[path]):
+        match statement:
+            case ExpressionStatement(value=Call(func=Ref(roots=roots, path=(*words, "requires_grad_"))) as call):
+                found.update({(roots, tuple(words))} if asks_for_gradient(call) else ())
+            case Assign(targets=(Ref(roots=roots, path=(*words, "requires_grad")),), value=Constant(value=True)):
+                found.add((roots, tuple(words)))
+    return frozenset(found)
+
+
+def asks_for_gradient(expression: Expression) -> bool:
+    """Whether an expression makes a tensor of which the gradient is asked for: ``x.clone().requires_grad_()``, ``nn.Parameter(x)``."""
+    if not isinstance(expression, Call):
+        return False
+    word, given = last_identifier(expression.func), known_argument(expression, None, "requires_grad")
+    if word == "requires_grad_":
+        given = known_argument(expression, 0, "requires_grad")
+    on = isinstance(given, Constant) and given.value is True
+    return on or (given is None and word in ("requires_grad_", "Parameter"))

@@ -111,16 +111,19 @@ class ModuleTracker:
     def run_sites(self) -> Iterator[CallSite]:
         """The calls that run the module."""
         owners = {self._project.resolver.owner(each) for each in self._functions} - {""}
-        nested = tuple(local_symbol(each, "") for each in self._functions)
         for owner in sorted(owners):
             self._add_loop_variables(owner)
+            self._follow_arguments(owner)
+        nested = tuple(local_symbol(each, "") for each in self._functions)
         for path in sorted({path_of(each) for each in self._functions}):
             for site in self._project.calls(path):
                 tracked = site.function in self._functions
                 inside = tracked or site.function.startswith(nested)
                 if not inside and self._project.resolver.owner(site.function) not in owners:
                     continue
-                if not tracked and any(self._is_module(site.function, arg.value) for arg in site.call.args):
+                given = not tracked and any(self._is_module(site.function, arg.value) for arg in site.call.args)
+                followed = self._project.resolver.owner(site.function) in owners and self._called(site)
+                if given and not followed:
                     self.escapes = self.escapes or not _ITERATING.issuperset(site.names) or not site.names
                 func = without_subscripts(site.call.func)
                 is_run = isinstance(func, Ref) and _NOT_RUNNING.isdisjoint(func.path[-1:])
@@ -138,6 +141,18 @@ class ModuleTracker:
                     of = [class_of(each) for each in resolver.receiver(path, called.call.func)]
                     if not of or not owners.isdisjoint(of):
                         yield self._project.site(path, called)
+
+    def _follow_arguments(self, owner: str) -> None:
+        """Follow the module into functions of the project that other methods of a class pass it to: ``self.features(image, self.vgg)``."""
+        for site in self._project.calls(path_of(owner)):
+            given = any(self._is_module(site.function, arg.value) for arg in site.call.args)
+            own = site.function not in self._functions and self._project.resolver.owner(site.function) == owner
+            if given and own:
+                self._bind_parameters(site.function, site.call, self._called(site))
+
+    def _called(self, site: CallSite) -> list[str]:
+        """The functions of the project that a call runs."""
+        return [name for name in site.names if self._project.resolver.functions(name)]
 
     def _add_loop_variables(self, owner: str) -> None:
         """The variables of loops over modules that a class stores: ``for block in self.blocks``."""
