@@ -295,6 +295,8 @@ def _is_given(sources: ValueSources, path: str, operand: Ref, environment: Envir
             is_counted = any(row[0] not in ("=", "[]") for each in bases for row in names.stored_attributes(each, word))
             is_mode = word == "training" and names.is_module_class(owner)  # torch sets it, too
             return not is_counted and not is_mode and not is_set_from_outside(sources, path, word, environment)
+        case (_, word) if not is_set_from_outside(sources, path, word, environment):
+            return _is_given(sources, path, operand._replace(path=operand.path[:1]), environment)
     return False
 
 

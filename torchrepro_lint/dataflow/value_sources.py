@@ -117,11 +117,9 @@ class ValueSourceAnalysis:
             case Ref(path=(*words, "dataset")) as ref:
                 loaders = self.of(held._replace(value=ref._replace(path=tuple(words))))
                 calls = [(each, each.value) for each in loaders if isinstance(each.value, Call)]
-                given = [
-                    (each, data) for each, call in calls if (data := known_argument(call, 0, "dataset")) is not None
-                ]
-                known = len(given) == len(loaders)
-                return [one for each, data in given for one in self.of(each._replace(value=data))] if known else []
+                given = [(each, known_argument(call, 0, "dataset")) for each, call in calls]
+                found = [each._replace(value=data) for each, data in given if data is not None]
+                return [one for each in found for one in self.of(each)] if len(found) == len(loaders) else []
         return []
 
     @query()
@@ -234,6 +232,8 @@ class ValueSourceAnalysis:
     def step_back(self, closure: Closure) -> Iterator[Closure]:
         """The sources of an expression one step back."""
         match closure.value:
+            case Ref(path=(*words, word)) as ref if words:  # ``self.options.augment``
+                yield from self._of_made(closure._replace(value=ref._replace(path=tuple(words))), word)
             case Ref():
                 yield from self._of_reference(closure)
             case Call():
@@ -254,9 +254,10 @@ class ValueSourceAnalysis:
                 yield from self._of_made(closure._replace(value=made), word)
 
     def _of_made(self, made: Closure, word: str) -> Iterator[Closure]:
-        """The values of an attribute of the object of the project's that a call makes."""
-        for each in self.of(made):
-            for name in self._classes_made(each):
+        """The values of an attribute of the object of the project's that a call makes; none if it may be another object."""
+        objects = [(each, [*self._classes_made(each)]) for each in self.of(made)]
+        for each, classes in objects if all(classes for _, classes in objects) else ():
+            for name in classes:
                 yield from attribute_values(self, name, word, self.construct(each, name).environment)
 
     def _classes_made(self, made: Closure) -> Iterator[str]:
