@@ -276,6 +276,7 @@ _PACKAGES_WITHOUT_DATA = frozenset(
     | {"typing", "functools", "collections", "itertools", "copy", "abc", "logging", "warnings", "os", "sys", "gc", "re"}
     | {"operator", "string", "dataclasses", "enum", "inspect", "types", "contextlib", "traceback", "pprint", "cv2"}
     | {"transformers", "pytorch_transformers", "pytorch_pretrained_bert", "diffusers", "peft", "torchcrf", "TorchCRF"}
+    | {"pygame", "tkinter", "turtle", "curses"}
     | {"thop", "torchsummary", "torchinfo", "fvcore", "ptflops", "torchstat", "torch_scatter", "torch_sparse"}
 )
 _DATA_READERS = lazy_pattern(
