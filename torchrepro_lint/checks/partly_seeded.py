@@ -8,7 +8,7 @@ from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.domain.rng.seeding import PartlySeeded, is_settled_by_program, partly_seeded_functions
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.nodes import span
-from torchrepro_lint.syntax.qualified_names import path_of, split_name
+from torchrepro_lint.syntax.qualified_names import is_module, path_of, split_name
 from torchrepro_lint.syntax.summary import is_test
 from torchrepro_lint.trace.call_paths import call_path
 from torchrepro_lint.trace.traces import Context
@@ -33,9 +33,13 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _is_only_tested(context: Context, partly: PartlySeeded) -> bool:
-    """Whether a test seeds, and the draw is in the code that it tests, which seeds nothing itself."""
+    """Whether a function of a test seeds, and the draw is in the code that it tests. What a module like that runs by itself is no test."""
     home = path_of(partly.function)
-    return is_test(home, context.project.files[home].summary) and not is_test(context.path, context.tree.summary)
+    return (
+        not is_module(partly.function)
+        and is_test(home, context.project.files[home].summary)
+        and not is_test(context.path, context.tree.summary)
+    )
 
 
 def _message(context: Context, partly: PartlySeeded) -> str:
