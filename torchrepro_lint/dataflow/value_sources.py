@@ -50,7 +50,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import local_symbol, path_of
-from torchrepro_lint.syntax.scopes import evaluation_start
+from torchrepro_lint.syntax.scopes import evaluation_start, in_class_body
 from torchrepro_lint.syntax.visitor import element_behind_view, returned_values
 
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
@@ -261,9 +261,10 @@ class ValueSourceAnalysis:
                 yield from attribute_values(self, name, word, self.construct(each, name).environment)
 
     def _classes_made(self, made: Closure) -> Iterator[str]:
-        """The classes of the project of which a call makes an object."""
-        names = self.project.names(made.path, made.value.func) if isinstance(made.value, Call) else ()
-        return filter(self.project.resolver.classes, names)
+        """The classes of the project of which a call makes an object; none for the default of a field, since another may be given."""
+        if not isinstance(made.value, Call) or in_class_body(self.project.files[made.path], made.value.start):
+            return iter(())
+        return filter(self.project.resolver.classes, self.project.names(made.path, made.value.func))
 
     def _fetched(self, made: Closure, index: Closure | None) -> Iterator[Closure]:
         """What ``__getitem__`` returns, of an object of the project that is indexed, or iterated where it has no ``__iter__``."""

@@ -205,6 +205,13 @@ def function_at(facts: SyntaxTree, offset: int) -> Function | None:
     return max(around, key=lambda each: each.start, default=None)
 
 
+def in_class_body(facts: SyntaxTree, offset: int) -> bool:
+    """Whether an offset stands in the body of a class, outside of its methods, as the default of a field does."""
+    function = function_at(facts, offset)
+    around = (each for each in facts.classes if each.body and each.body[0].start <= offset < each.end)
+    return any(function is None or function.start < each.start for each in around)
+
+
 def branching_around(body: tuple[Statement, ...], offset: int) -> Iterator[If]:
     """The ``if`` statements in whose branches an offset stands, innermost first."""
     parents = [spot.parent for spot in _spots(body, offset, None)]
