@@ -282,7 +282,7 @@ def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedOb
                 sources, each, name, function, skip=not passes_self(each.value), outer=environment
             )
             path = path_of(name)
-            bases = _base_constructor_calls(sources.project, name)
+            bases = base_constructor_calls(sources.project, name)
             queue += [(Closure(path, inner, environment), target) for inner, target in bases]
         if not in_project(name):
             library_calls.append((constructed_class(name), each))
@@ -290,7 +290,7 @@ def construct(sources: ValueSources, call: Closure, owner: str) -> ConstructedOb
 
 
 @query()
-def _base_constructor_calls(project: ProgramIndex, name: str) -> tuple[tuple[Call, str], ...]:
+def base_constructor_calls(project: ProgramIndex, name: str) -> tuple[tuple[Call, str], ...]:
     """The calls of base constructors: ``super().__init__(...)``, ``Base.__init__(self, ...)``."""
     return tuple(
         (site.call, target)

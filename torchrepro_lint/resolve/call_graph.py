@@ -253,7 +253,7 @@ class CallGraph(NumberedCalls):
         """
         words = self._words(name, function)
         held = [self._address_taken.aliases(each) for each in words if self._address_taken.has(each)]
-        if function.decorators or (self.is_address_taken(name) and not all(held)):
+        if function.decorators or (not all(held) and self.is_address_taken(name)):
             return True
         return any(
             not self._names.names(path, call.func)

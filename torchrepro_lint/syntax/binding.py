@@ -26,11 +26,10 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import is_super, local_symbol, super_call
+from torchrepro_lint.syntax.qualified_names import is_super, local_symbol
 from torchrepro_lint.syntax.visitor import (
     bodies,
     body_expressions,
-    callee_identifier,
     is_same_reference,
     is_starred,
     last_identifier,
@@ -330,12 +329,6 @@ def receiver_giving_all(func: Expression) -> Ref | None:
         case Ref(path=(*before, word)) if word in _GIVING_ALL:
             return func._replace(path=tuple(before))
     return None
-
-
-def super_calls(function: Function, word: str) -> list[Call]:
-    """The calls by which a method runs one of its base class: ``super().__init__(head, body)``."""
-    called = (each for each in body_expressions(function.body) if isinstance(each, Call))
-    return [each for each in called if callee_identifier(each.func) == super_call(word)]
 
 
 def uses_receiver(function: Function) -> bool:

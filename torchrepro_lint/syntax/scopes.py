@@ -207,8 +207,8 @@ def function_at(facts: SyntaxTree, offset: int) -> Function | None:
 
 def in_class_body(facts: SyntaxTree, offset: int) -> bool:
     """Whether an offset stands in the body of a class, outside of its methods, as the default of a field does."""
-    function = function_at(facts, offset)
-    around = (each for each in facts.classes if each.body and each.body[0].start <= offset < each.end)
+    around = [each for each in facts.classes if each.body and each.body[0].start <= offset < each.end]
+    function = function_at(facts, offset) if around else None
     return any(function is None or function.start < each.start for each in around)
 
 

@@ -141,8 +141,10 @@ def _made_to_be_loaded(names: Names, cache: EventCache, path: str, found: Iterab
     """The calls that make a model for a function that loads its weights before it runs it: ``Net()`` of ``evaluate(Net(), path)``."""
     for event in found:
         call = event.value
-        for arg in call.args if isinstance(call, Call) and event.kind == "call" else ():
-            if isinstance(call, Call) and isinstance(made := made_by_chain(arg.value), Call):
+        if event.kind != "call" or not isinstance(call, Call):
+            continue
+        for arg in call.args:
+            if isinstance(made := made_by_chain(arg.value), Call):
                 model = Ref(arg.value.start, arg.value.end, ("<made>",), (), arg.value.end)
                 given = tuple(each._replace(value=model) if each == arg else each for each in call.args)
                 if (model.access_path, ()) in loaded_by(names, cache, path, call._replace(args=given)):

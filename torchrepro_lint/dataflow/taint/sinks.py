@@ -63,11 +63,10 @@ def is_followed_in(project: TaintFlow, path: str) -> bool:
 
 def may_decide(project: TaintFlow, path: str) -> bool:
     """Whether orders count in a file, and by its words it may write a file where nothing else counts."""
+    if path in project.torch_modules or not is_followed_in(project, path):
+        return path in project.torch_modules
     summary = project.resolver.modules.summary(path)
-    return path in project.torch_modules or (
-        is_followed_in(project, path)
-        and (has_word(summary.keywords, "file") or any(has_word(summary.calls, word) for word in _WRITING_WORDS))
-    )
+    return has_word(summary.keywords, "file") or any(has_word(summary.calls, word) for word in _WRITING_WORDS)
 
 
 def prepares_data(path: str) -> bool:

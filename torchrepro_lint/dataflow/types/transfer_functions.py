@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrepro_lint.catalogue.tensor_operations import TensorOperation, tensor_operations
+from torchrepro_lint.dataflow.arguments import base_constructor_calls
 from torchrepro_lint.dataflow.types.annotations import DTYPES
 from torchrepro_lint.dataflow.types.attributes import return_value
 from torchrepro_lint.dataflow.types.containers import element
@@ -31,7 +32,7 @@ from torchrepro_lint.dataflow.types.lattice import (
 from torchrepro_lint.dataflow.types.library_functions import is_segmentation_model
 from torchrepro_lint.dataflow.types.shapes import SHAPES, with_shape_of
 from torchrepro_lint.dataflow.types.tensor_functions import FUNCTIONS, values_and_indices, with_dtype
-from torchrepro_lint.syntax.binding import super_calls, uses_receiver
+from torchrepro_lint.syntax.binding import uses_receiver
 from torchrepro_lint.syntax.nodes import Arg, Call, Expression, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
 from torchrepro_lint.syntax.visitor import is_none
@@ -132,11 +133,10 @@ def _of_module(
         return join_all(*(return_value(inference, each, point) for each in methods))
     if _SEQUENTIAL.isdisjoint(resolver.ancestry(module.name)):
         return UNKNOWN
-    makers = [
-        (path_of(name), each) for name in resolver.methods(module.name, "__init__") for each in resolver.functions(name)
-    ]
-    whole = [(path, maker) for path, maker in makers[:1] if not uses_receiver(maker)]
-    calls = [(path, call) for path, maker in whole for call in super_calls(maker, "__init__")]
+    makers = [(name, each) for name in resolver.methods(module.name, "__init__") for each in resolver.functions(name)]
+    whole = [name for name, maker in makers[:1] if not uses_receiver(maker)]
+    bases = ((name, call) for name in whole for call, _ in base_constructor_calls(inference.project, name))
+    calls = list(dict.fromkeys((path_of(name), call) for name, call in bases))
     given = calls if makers else [module.constructor_call] if module.constructor_call else []
     return _in_turn(inference, *given[0], value, point) if len(given) == 1 else UNKNOWN
 
@@ -182,13 +182,10 @@ def _alternatives(
     roots = value.roots if isinstance(value, Ref) and not value.path else ()
     assigned = [each for root in roots for how, each in inference.project.resolver.assigned(path + root) if how == "="]
     for whole in assigned if any(isinstance(each, Operation) for each in assigned) else [value]:
-        match whole:
-            case Operation(op="if", operands=(_, *chosen)):
-                pass
-            case _:
-                chosen = [whole]
-        for each in chosen if len(chosen) == 1 else [one for one in chosen if not is_none(one)]:
-            yield inference.infer(each, inference.program_point(path, each.start, point.calls_left))
+        chosen = whole.operands[1:] if isinstance(whole, Operation) and whole.op == "if" else (whole,)
+        for each in chosen:
+            if each == whole or not is_none(each):
+                yield inference.infer(each, inference.program_point(path, each.start, point.calls_left))
 
 
 def _of_parameters(what: AbstractValue, value: AbstractValue, *, learned: bool) -> AbstractValue:

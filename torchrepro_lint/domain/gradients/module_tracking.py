@@ -122,8 +122,7 @@ class ModuleTracker:
                 if not inside and self._project.resolver.owner(site.function) not in owners:
                     continue
                 given = not tracked and any(self._is_module(site.function, arg.value) for arg in site.call.args)
-                followed = self._project.resolver.owner(site.function) in owners and self._called(site)
-                if given and not followed:
+                if given and not (self._project.resolver.owner(site.function) in owners and self._called(site)):
                     self.escapes = self.escapes or not _ITERATING.issuperset(site.names) or not site.names
                 func = without_subscripts(site.call.func)
                 is_run = isinstance(func, Ref) and _NOT_RUNNING.isdisjoint(func.path[-1:])
