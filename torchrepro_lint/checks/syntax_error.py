@@ -1,4 +1,4 @@
-"""TRL001: a file that cannot be parsed, which the engine reports; and ``async`` as a name, which is read on."""
+"""TRL001: a file that cannot be parsed, which the engine reports; and ``async`` as a name, with which it is read for other files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check(context: Context) -> Iterator[Finding]:
         better, fix = f"; write {_NEW}", _fix(offsets)
     elif (renamed | doubled).issuperset(offsets):
         better, fix = f"; remove it where {_NEW} is passed already", NoFix(_BOTH)
-    message = f"{ASYNC} is a keyword since Python 3.7, so this file cannot run; it was read as a name{better}"
+    message = f"{ASYNC} is a keyword since Python 3.7, so this file cannot run; nothing else in it is reported{better}"
     yield Finding("TRL001", _span(offsets[0]), message, fix)
 
 

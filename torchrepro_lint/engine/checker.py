@@ -19,6 +19,7 @@ from torchrepro_lint.engine.rule_groups import GroupResult, ProgramState, run_gr
 from torchrepro_lint.source.suppressions import Suppression, suppressions
 from torchrepro_lint.source.text import Fix, Lines, NoFix, Position, Span
 from torchrepro_lint.syntax.nodes import Record
+from torchrepro_lint.syntax.syntax_errors import ASYNC
 
 if TYPE_CHECKING:
     from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -153,7 +154,11 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Traces) -> C
     from torchrepro_lint.trace.traces import Context
 
     ignored = frozenset[str]().union(*(codes for test, codes in checker.ignores if test(path)))
-    rules = tuple(rule for rule in checker.rules if rule.code not in ignored)
+    # Nothing but that it cannot run is said of a file that is read although Python refuses it.
+    refused = _is_refused(parsed)
+    rules = tuple(
+        rule for rule in checker.rules if rule.code not in ignored and (not refused or rule.code == SYNTAX_ERROR)
+    )
     ran = GroupResult()
     if parsed.facts is not None:
         settings = checker.tree.root.settings
@@ -164,13 +169,22 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Traces) -> C
         programs = tuple(each._replace(gap=each.gap or TOO_DEEP) for each in programs or (ProgramState(""),))
         if any(rule.code == NOT_FOLLOWED for rule in rules):
             findings += (Finding(NOT_FOLLOWED, Span(0, 0), f"{TOO_DEEP}; findings may be missing"),)
-    complete = not parsed.problems and not (ran.errors or ran.too_deep)
+    complete = not (parsed.problems or refused or ran.errors or ran.too_deep)
     judged = complete and any(rule.code == UNUSED_SUPPRESSION for rule in rules)
     comments = suppressions(parsed.lines) if checker.honour_comments and (findings or judged) else ()
     unused = _unused(checker, rules, parsed, findings, comments) if judged else ()
     visible, hidden = _visible(checker, rules, parsed.lines, (*findings, *unused), comments)
     shown = [finding._replace(remedy=_applicable(checker, parsed, finding)) for finding in visible]
     return CheckResult(_sorted_unique(shown), ran.errors, hidden, programs, ran.is_final)
+
+
+def _is_refused(parsed: ParsedFile) -> bool:
+    """Whether a file has ``async`` as a name, so that no Python since 3.7 runs it."""
+    if ASYNC not in parsed.text:
+        return False
+    from torchrepro_lint.syntax.parse import read_as_names  # few runs parse here
+
+    return bool(read_as_names(parsed.text))
 
 
 def broken_off(checker: Checker, parsed: ParsedFile, done: Sequence[Finding], reason: str) -> CheckResult:
