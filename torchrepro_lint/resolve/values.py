@@ -61,6 +61,7 @@ _ON_PLAIN = lazy_pattern(
 # Classes that an annotation gives for any object of a kind: they say nothing of what a call runs.
 _ABSTRACT = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "typing.Callable", "typing.Any"})
 _ABSTRACT |= {"collections.abc.Callable", "builtins.object", "types.FunctionType"}
+_ABSTRACT |= {f"torch.nn.modules.loss.{each}" for each in ("_Loss", "_WeightedLoss")}
 # The methods of ``torch.nn.Module`` that run no forward, beside those that begin as ``named_`` and ``register_``.
 _OWN_METHODS = FLUENT_METHODS | frozenset(
     {"apply", "type", "children", "modules", "buffers", "parameters", "state_dict", "load_state_dict", "zero_grad"}

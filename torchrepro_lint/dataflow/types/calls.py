@@ -9,12 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.types import containers, library_functions, transfer_functions
-from torchrepro_lint.dataflow.types.annotations import annotated, instance_of, instance_of_project, union_members
+from torchrepro_lint.dataflow.types.annotations import (
+    annotated,
+    class_instance,
+    instance_of,
+    instance_of_project,
+    union_members,
+)
 from torchrepro_lint.dataflow.types.attributes import may_return_none, return_value
 from torchrepro_lint.dataflow.types.context import gradients_off
 from torchrepro_lint.dataflow.types.lattice import LOADED, UNKNOWN, AbstractValue, join_all, meet, or_none
 from torchrepro_lint.dataflow.types.variables import argument_for
+from torchrepro_lint.resolve.values import is_abstract
 from torchrepro_lint.syntax.binding import receiving_parameters, takes_receiver
 from torchrepro_lint.syntax.nodes import (
     Arg,
@@ -32,6 +40,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     in_project,
+    instance_value,
     is_instance,
     is_nested,
     locals_prefix,
@@ -326,6 +335,18 @@ def _constructed(inference: TypeInference, name: str, call: Call, point: Program
 
 
 def _of_object(inference: TypeInference, called: AbstractValue, call: Call, point: ProgramPoint) -> AbstractValue:
-    """The result of calling an object: of its ``__call__`` or ``forward``, or of a torch layer."""
+    """The result of calling an object: of its ``__call__`` or ``forward``, or of a torch layer. One whose class is not known, or only by
+    the base class that an annotation gives, may be any of those that lead there.
+    """
+    if not in_project(called.name) and (called.name in _UNNAMED or is_abstract(instance_value(called.name))):
+        objects = inference.project.resolver.objects(point.path, call.func)
+        classes = [class_of(each) for each in objects.names if is_instance(each)]
+        if objects.complete and len(classes) == len(objects.names) <= limits.MAX_SUBCLASSES:
+            made = (class_instance(inference, each) for each in classes)
+            return join_all(*(transfer_functions.module_value(inference, each, call, point) for each in made))
     known = in_project(called.name) or called.kind == "module"
     return transfer_functions.module_value(inference, called, call, point) if known else UNKNOWN
+
+
+# The names of a value whose class is not known: none, or one of several.
+_UNNAMED = ("", "?")

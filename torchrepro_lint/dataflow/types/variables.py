@@ -45,19 +45,19 @@ _RANK_DEPENDENT = (
     *("CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "cross_entropy", "nll_loss", "nll_loss2d", "index_select"),
 )
 # Names of losses that are passed as arguments.
-_LOSS = lazy_pattern(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
+LOSS_NAMES = lazy_pattern(r"(?i)(?=\w*\Z)(?:\w*(crit|cost|loss|nll|cross_?entropy|objective)\w*|ce)")
 
 
 def indirect_calls(project: ValueFlow, name: str, function: Function) -> list[tuple[str, Call]]:
-    """The higher-order calls, each with its file, of a module's ``forward`` or of a function that is only named in tables;
-    none if there may be others, or if no finding depends on their arguments.
+    """The higher-order calls, each with its file, of the ``forward`` or ``__call__`` of an object, or of a function that is only named
+    in tables; none if there may be others, or if no finding depends on their arguments.
     """
     calls = project.files[path_of(name)].summary.calls
     if not any(has_word(calls, word) for word in _RANK_DEPENDENT):
         return []
     if not function.owner:
         found = _calls_known(project, name) if _is_in_tables_alone(project, name, function) else iter(())
-    elif function.name.endswith(".forward"):
+    elif function.name.endswith((".forward", ".__call__")):
         found = _of_object(project, name)
     else:
         return []
@@ -81,7 +81,7 @@ def _of_object(project: ValueFlow, name: str) -> Iterator[tuple[str, Call]]:
     """The calls of an object of the class, and of a loss that is passed as an argument."""
     yield from _calls_known(project, name)
     made = instance_value(project.resolver.owner(name))
-    for word in filter(_LOSS.fullmatch, project.unresolved_words()):
+    for word in filter(LOSS_NAMES.fullmatch, project.unresolved_words()):
         for path, places in project.unresolved_calls(word):
             for each in places:
                 call = _call(project, path, each)

@@ -19,6 +19,7 @@ from torchrepro_lint.catalogue.conditions import (
 from torchrepro_lint.catalogue.rows import OperationRow, Signature
 from torchrepro_lint.dataflow.alternative_arguments import alternative_arguments
 from torchrepro_lint.dataflow.types.tensor_facts import TensorFacts
+from torchrepro_lint.dataflow.types.variables import LOSS_NAMES
 from torchrepro_lint.domain.determinism_mode import only_warnings_enabled
 from torchrepro_lint.domain.gradients.liveness import (
     called_without_gradient,
@@ -38,6 +39,7 @@ from torchrepro_lint.domain.operations.order_free import is_order_free
 from torchrepro_lint.domain.operations.subscripts import ImplicitCall, implicit_calls, subscript_rows
 from torchrepro_lint.domain.programs import may_use_accelerator
 from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.resolve.values import is_abstract
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import UNKNOWN_ARGUMENT
 from torchrepro_lint.syntax.nodes import Arg, Attribute, Call, Expression, Record, Ref
@@ -195,7 +197,7 @@ def call_cases(
             if any(map(spoken, operation(name))):
                 yield from _operation_cases(context, site, name, known)
         else:
-            names = site.names or _passed_losses(context, site)
+            names = tuple(each for each in site.names if not is_abstract(each)) or _passed_losses(context, site)
             for module in (class_of(name) for name in names if is_instance(name) and not in_project(name)):
                 if _accepts(module, site.call):
                     yield from _module_cases(context, site, module, known)
@@ -272,12 +274,11 @@ def _rows(context: Context, site: CallSite, name: str) -> tuple[OperationRow, ..
 
 def _passed_losses(context: Context, site: CallSite) -> tuple[str, ...]:
     """The losses that may be called, where the callee is a parameter or an attribute set from one."""
-    if isinstance(site.call.func, Ref) and _LOSS.fullmatch(last_identifier(site.call.func)):
-        return context.project.resolver.names_from_callers(context.path, site.call.func)
+    if isinstance(site.call.func, Ref) and LOSS_NAMES.fullmatch(last_identifier(site.call.func)):
+        resolver = context.project.resolver
+        passed = resolver.names_from_callers(context.path, site.call.func)
+        return passed if not any(map(is_abstract, passed)) else resolver.object_names(context.path, site.call.func)
     return ()
-
-
-_LOSS = lazy_pattern(r"(?i)(?=\w*\Z)(?:\w*(criteri|loss|nll|crossentropy|cross_entropy|objective)\w*|ce)")
 
 
 def _accepts(module: str, call: Call) -> bool:
