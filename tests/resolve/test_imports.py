@@ -217,3 +217,20 @@ def test_modules_of_a_package_find_what_its_script_finds_beside_itself() -> None
     )
     del files["src/train.py"]
     assert modules(files).resolve("src/rows/plain.py", "rows.common.crop") == ("rows.common.crop",)
+
+
+@pytest.mark.parametrize(
+    ("script", "put"),
+    [
+        ("train/main.py", "os.path.join(sys.path[0], '../common')"),
+        ("main.py", "os.path.join(os.getcwd(), 'common')"),
+        ("main.py", "Path.cwd() / 'common'"),
+    ],
+)
+def test_the_search_path_begins_at_the_script_and_in_the_working_directory(script: str, put: str) -> None:
+    added = f"import os, sys\nfrom pathlib import Path\nsys.path.insert(1, str({put}))\nfrom rows import Rows\n"
+    linked = modules({script: added + SCRIPT, "common/rows.py": "class Rows: ...\n"})
+    assert linked.resolve(script, "rows.Rows") == ("common/rows.py:Rows",)
+    # Another entry is no folder of the project's.
+    linked = modules({script: added.replace(put, "sys.path[1]") + SCRIPT, "common/rows.py": "class Rows: ...\n"})
+    assert linked.resolve(script, "rows.Rows") == ("rows.Rows",)

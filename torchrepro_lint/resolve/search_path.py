@@ -121,10 +121,14 @@ class _Paths:
         return values[0][1] if len(values) == 1 else None
 
     def _from_file(self, expression: Expression, depth: int = 0) -> str | None:
-        """A path that is built from ``__file__``."""
-        written = self._written(expression)
-        if isinstance(written, Ref) and not written.path and written.roots[0].endswith("__file__"):
-            return self._path
+        """A path that is built from ``__file__``, from ``sys.path[0]``, which is the folder of the script, or from the working directory."""
+        match written := self._written(expression):
+            case Ref(roots=(root, *_), path=()) if root.endswith("__file__"):
+                return self._path
+            case Subscript(value=value, indices=(Constant(value=0),)) if _name(value) == "sys.path":
+                return posixpath.dirname(self._path)
+            case Call(func=func, args=()) if _name(func) in ("os.getcwd", "pathlib.Path.cwd"):
+                return ""  # the root of the project, as far as is known
         inner, rest = _taken(written)
         if inner is None or depth > limits.MAX_PATH_STEPS:
             return None
@@ -242,9 +246,8 @@ class ModuleTree:
         """
         around = {each for path in files for each in (self.folder(path), *parent_folders(self.folder(path)))}
         imports = [(path, *self._steps(path, name)) for path in files for name in files[path].summary.imports]
-        scripts, commands = sorted(self._script_folders & around), sorted(self._command_folders & around)
-        of_project = self.source_roots, self.uses_torch, self.configurations
-        own = (*of_project, scripts, commands, tuple(sorted(files)), imports)
+        folders = sorted(self._script_folders & around), sorted(self._command_folders & around)
+        own = self.source_roots, self.uses_torch, self.configurations, folders, tuple(sorted(files)), imports
         finding = any(not _FINDING_BY_TEXT.isdisjoint(each.summary.calls) for each in files.values())
         words = {text.partition(".")[0] for each in self.configurations for _, text in each.texts if "." in text}
         named = [each for each in sorted(self.stems.items()) if finding or not words.isdisjoint(each[0].split("/"))]
@@ -252,10 +255,8 @@ class ModuleTree:
 
     def _steps(self, path: str, name: str) -> tuple[object, ...]:
         """What decides where an import leads: the folder in which it begins, what is there at each step, and the file found."""
-        dots = len(name) - len(name.lstrip("."))
-        parts = [part for part in name[dots:].split(".") if part]
-        place = self.above(path, dots) if dots else self.home_for(path, parts) if parts else None
-        found: list[str | None] = [place, self.module(path, name) if parts or dots else None]
+        dots, parts, place = self._start(path, name)
+        found = [place, self.module(path, name) if parts or dots else None]
         for part in parts if place is not None else ():
             place = join_path(place or "", part)
             found.append(self.stems.get(place))
@@ -277,14 +278,9 @@ class ModuleTree:
         """The file of the module that an import of ``name`` in ``path`` names, or of the nearest enclosing package; None where it
         leads out of the project.
         """
-        dots = len(name) - len(name.lstrip("."))
-        parts = [part for part in name[dots:].split(".") if part]
-        if dots:
-            place: str | None = self.above(path, dots)
-        else:
-            place = self.home_for(path, parts)
-            if place is None and self.beside(self.folder(path), parts[0]):
-                place = self.folder(path)
+        dots, parts, place = self._start(path, name)
+        if place is None and self.beside(self.folder(path), parts[0]):
+            place = self.folder(path)
         found = self.stems.get(place) if dots and place is not None else None
         for part in parts if place is not None else ():
             place = join_path(place or "", part)
@@ -293,6 +289,12 @@ class ModuleTree:
                 break
             found = below or found
         return found or None
+
+    def _start(self, path: str, name: str) -> tuple[int, list[str], str | None]:
+        """The dots and words of an import, and the folder in which it begins."""
+        dots = len(name) - len(name.lstrip("."))
+        parts = [part for part in name[dots:].split(".") if part]
+        return dots, parts, self.above(path, dots) if dots else self.home_for(path, parts) if parts else None
 
     def above(self, path: str, dots: int) -> str:
         """The folder in which a relative import with so many dots begins."""
@@ -340,8 +342,7 @@ class ModuleTree:
         own = path in self._scripts and word not in sys.stdlib_module_names and self._runs_in(path, folder, word)
         for each in ((folder,) if own else ()) + self._nearer[folder]:
             stem = join_path(each, word)
-            is_file = self.stems.get(stem) == f"{stem}.py" != path
-            if is_file or (join_path(each, "/".join(parts[:2])) in self.stems):
+            if self.stems.get(stem) == f"{stem}.py" != path or (join_path(each, "/".join(parts[:2])) in self.stems):
                 return each
         return None
 
@@ -384,8 +385,7 @@ class ModuleTree:
         """The folders that Python searches: a script's own folder, the source roots, then enclosing folders, for ``PYTHONPATH``. From a
         directory that is put on ``sys.path``, the folder of who puts it there is searched, too; that of a module in a package is not.
         """
-        above = [folder, *parent_folders(folder)] if folder else [""]
-        plain = [each for each in above if not self._is_package(each)]
+        plain = [each for each in dict.fromkeys((folder, *parent_folders(folder))) if not self._is_package(each)]
         yield from plain[:1] if plain and plain[0] == folder else ()
         yield from self.source_roots
         yield from plain
