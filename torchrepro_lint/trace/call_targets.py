@@ -15,6 +15,7 @@ from torchrepro_lint.catalogue.libraries import (
     samplers_of,
     takes_transforms,
 )
+from torchrepro_lint.dataflow.alternative_arguments import with_expanded_keywords
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.computed_names import ANY_GLOBAL, EVALUATED
 from torchrepro_lint.resolve.names import Names
@@ -320,6 +321,8 @@ _INSPECTING = frozenset(
     {"builtins.hasattr", "builtins.isinstance", "builtins.issubclass", "builtins.id", "builtins.type", "builtins.len"}
     | {"builtins.callable", "builtins.super", "builtins.setattr", "builtins.getattr", "builtins.delattr"}
     | {"builtins.repr", "builtins.print", "builtins.vars", "builtins.dir"}
+    # Samplers that only measure the dataset that they get.
+    | {f"torch.utils.data.{each}Sampler" for each in ("Random", "Sequential", "Distributed", "distributed.Distributed")}
 )
 
 # Functions that put what they get into a container, or iterate over it, and call none of it.
@@ -356,7 +359,10 @@ def runs_in_worker(names: Names, path: str, call: Call, found: tuple[str, ...]) 
     """Whether the callables that a call gets run where samples are fetched: in a loader's workers, as far as is known."""
     if kind := next((loader_kinds()[name] for name in found if name in loader_names()), None):
         words = kind.parameters
-        workers = passing_argument(call, words.index("num_workers") if "num_workers" in words else None, "num_workers")
+        spelled_out = with_expanded_keywords(names, path, call) if any(arg.star for arg in call.args) else call
+        workers = passing_argument(
+            spelled_out, words.index("num_workers") if "num_workers" in words else None, "num_workers"
+        )
         if workers is None or workers.star:
             return workers is not None
         return any(

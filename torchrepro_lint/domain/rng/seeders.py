@@ -246,11 +246,13 @@ def _hashes_text(names: Names, path: str, expression: Expression, seen: set[tupl
     return True
 
 
-# Calls that train, or that save what is no table of data: networks, images, sounds.
+# Calls that train, or that save what is no table of data: networks, images, films, volumes, meshes, sounds.
 _SAVERS = lazy_pattern(
     r"torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|numpy\.\w+\.tofile|"
-    r"torchvision\.utils\.save_image|(cv2|imageio\w*|skimage\.io)\.(im|mim|v)(write|save)|matplotlib\.pyplot\.(savefig|imsave)|"
-    r"torchvision\.io\.write_\w+|torchaudio\.save|soundfile\.write|scipy\.io\.wavfile\.write|diffusers\..*\.save|"
+    r"torchvision\.utils\.save_image|(cv2|imageio\w*(\.v[23])?|skimage\.io|tifffile|skvideo\.io)\.(im|mim|v)(write|save)|"
+    r"nibabel\.(\w+\.)*save|SimpleITK\.WriteImage|"
+    r"open3d\.io\.write_\w+|plyfile\.PlyData\(\)\.write|trimesh\..*\.export|matplotlib\.pyplot\.(savefig|imsave)|"
+    r"torchvision\.io\.write_\w+|torchaudio\.save|soundfile\.write|(scipy\.io\.wavfile|librosa\.output)\.write\w*|diffusers\..*\.save|"
     r"diffusers\.utils\.export_to_\w+|"
     r"torchvision\.transforms\.(\w+\.)*(to_pil_image|ToPILImage\(\))\(\)(\.\w+\(\))*\.save|"
     r"PIL\.Image\.\w+(\(\)\.\w+)*\(\)\.save|torch\.jit\.\w+\(\)\.save|safetensors\.\w+\.save_\w+|torch\.optim\.\w+\(\)\.step"
