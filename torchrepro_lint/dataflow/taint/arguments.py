@@ -128,6 +128,8 @@ class ArgumentTaint:
                 yield from self._received(tainted, call, spot, what)
             case "unknown" if _depends(taint) and not is_membership_name(_keyword(call, tainted.node)):
                 yield Sink(path, call, "passed on")
+                made_by_pool = last_identifier(call.func) in ("submit", "apply_async")
+                yield from [TaintedValue(path, call, SCALAR)] if made_by_pool else ()
 
     def _sorted(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """What stays tainted after a sort: all if its key ties or differs between machines, else what the elements contain."""
@@ -164,12 +166,18 @@ class ArgumentTaint:
             pairs = self._paired(tainted, call, position, element)
             inner = taint.as_sequence()._replace(contents=((None, OrderTaint("plain", pairs)),) if pairs else ())
         elif last_identifier(call.func) in ("map", "imap", "starmap"):
-            inner = taint.as_sequence()._replace(contents=())
+            inner = taint.as_sequence()._replace(contents=tuple(self._results(tainted, call)))
         else:
             inner = taint if taint.kind == "walk" else taint.as_sequence()
         if inner.kind == "plain" and not inner.contents:
             return
         yield from observe_order(tainted, call, [TaintedValue(path, call, inner)])
+
+    def _results(self, tainted: TaintedValue, call: Call) -> Iterator[tuple[int | None, OrderTaint]]:
+        """What a function of the project makes of the elements of an ordered container that were picked by an order: parts of a listing."""
+        names = self._analysis.names.names(tainted.path, call.args[0].value)
+        if tainted.taint.kind == "plain" and any(map(in_project, names)):
+            yield from ((at, SCALAR) for at, inner in tainted.taint.contents if inner.is_order_dependent)
 
     def _paired(
         self, tainted: TaintedValue, call: Call, position: int, element: OrderTaint | None
