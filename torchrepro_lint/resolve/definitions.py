@@ -160,9 +160,9 @@ class Definitions:
         self._found: dict[Symbol, _Definition] = {}
         self._outlines: dict[str, dict[str, tuple[Expression, ...]]] = {}
 
-    def top_level(self, module: Symbol) -> tuple[Statement, ...]:
-        """The top-level statements of a module (``path:``)."""
-        return self._files[path_of(module)].body
+    def bodies(self, name: Symbol) -> tuple[tuple[Statement, ...], ...]:
+        """The bodies of the definitions of a function; of a module (``path:``) its top-level statements."""
+        return tuple(each.body for each in self.functions(name)) or (self._files[path_of(name)].body,)
 
     def facts(self, path: str) -> SyntaxTree:
         """All that is known of a file of the project."""
@@ -332,7 +332,7 @@ class EventCache:
         A property has the events of its getter: a setter or deleter is another definition of that name.
         """
         if is_module(name):
-            return self.of_body(path_of(name), self._definitions.top_level(name), main=main)
+            return self.of_body(path_of(name), *self._definitions.bodies(name), main=main)
         definitions = self._definitions.functions(name)
         if len(definitions) > 1:
             definitions = tuple([each for each in definitions if is_property(each)]) or definitions

@@ -306,7 +306,7 @@ class Trace(RapidTypeAnalysis):
 
 def _steps_in_mode(names: Names, function: str, steps: tuple[Step, ...], flags: Mapping[str, bool]) -> tuple[Step, ...]:
     """The steps of a function's body that no test of these attributes keeps from running: ``if opt.is_train``."""
-    bodies = [each.body for each in names.functions(function)] or [names.top_level(function)]
+    bodies = names.bodies(function)
     if len(bodies) != 1 or not flags:
         return steps
 

@@ -181,8 +181,9 @@ def _is_another_element(names: Names, name: str, held: AccessPath, between: rang
     """Whether the key of an element is bound between two places, as by a loop: ``for name in some: nets[name]``."""
     if not held[1] or not held[1][-1].startswith("["):
         return False
-    bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
-    written = (each for body in bodies for one in statements(body) if one.start in between for each in targets(one))
+    written = (
+        each for body in names.bodies(name) for one in statements(body) if one.start in between for each in targets(one)
+    )
     bound = (part for each in written for part in bound_references(each) if not part.path)
     return any(held[1][-1] == element_word(part) for part in bound)
 
@@ -191,8 +192,7 @@ def _certain(
     names: Names, name: str, found: tuple[Event, ...], loads: Sequence[tuple[int, tuple[Guard, ...]]]
 ) -> Iterator[tuple[int, tuple[Guard, ...]]]:
     """The loads of a model but those in a ``try`` with a handler that goes on and loads nothing: ``except OSError: print("none")``."""
-    bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
-    tries = [each for body in bodies for each in statements(body) if isinstance(each, Try)]
+    tries = [each for body in names.bodies(name) for each in statements(body) if isinstance(each, Try)]
     places = [found[at].statement.start for at, _ in loads]
     for place, load in zip(places, loads, strict=True):
         going_on = (
@@ -244,8 +244,7 @@ def _drawn_parts(made: Iterable[str], call: Call) -> tuple[str, ...]:
 
 def _is_read(names: Names, name: str, layer: Ref, within: range) -> bool:
     """Whether the statements between two places of a function may use the numbers of a layer."""
-    bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
-    between = (each for body in bodies for each in statements(body) if each.start in within)
+    between = (each for body in names.bodies(name) for each in statements(body) if each.start in within)
     return any(uses_numbers(each, layer) for each in between)
 
 
@@ -279,11 +278,10 @@ def _made_within(
             classes = [each for each in names.names(path, call.func) if names.classes(each)] if kept else []
             words, given = frozenset(word for _, (word,) in kept), constructor_constants(names, [(path, call)])
             if len(classes) == 1 and draws_only_for(classes[0], words, given, names, cache):
-                bodies = [each.body for each in names.functions(name)] or [names.top_level(name)]
                 inside = (part for each in names.modules.files[path].functions for part in body_expressions(each.body))
                 if not is_local(roots[0]) and any(isinstance(each, Ref) and each.roots == roots for each in inside):
                     return
-                later = [each for body in bodies for each in statements(body) if each.start >= made.end]
+                later = [each for body in names.bodies(name) for each in statements(body) if each.start >= made.end]
                 loads = [
                     at
                     for at, each in enumerate(later)

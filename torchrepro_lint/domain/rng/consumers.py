@@ -278,8 +278,7 @@ def _is_filled(names: Names, trace_event: TraceEvent) -> bool:
     """
     match trace_event.event.statement:
         case Assign(targets=(Ref(roots=roots, path=()),)):
-            functions = names.functions(trace_event.function)
-            bodies = [each.body for each in functions] or [names.top_level(trace_event.function)]
+            bodies = names.bodies(trace_event.function)
             written = (each for body in bodies for one in statements(body) for each in targets(one))
             return any(_is_learned(each, roots) for each in written)
     return False
