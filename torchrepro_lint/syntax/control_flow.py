@@ -153,19 +153,18 @@ def uncertain_guards(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
 
 
 def holds_always(events: set[tuple[Guard, ...]], guards: tuple[Guard, ...]) -> bool:
-    """Whether one of several events, each under its guards, happens whenever what is under ``guards`` does: both branches of a test are
-    always.
-    """
-    merged = set(events)
-    while True:
-        whole = {
-            event[:-1]
-            for event in merged
-            if event and event[-1].kind == "if" and (*event[:-1], Guard("else", event[-1].value)) in merged
-        }
-        if whole <= merged:
-            return any(guards[: len(event)] == event for event in merged)
-        merged |= whole
+    """Whether one of several events, each under its guards, happens whenever what is under ``guards`` does."""
+    return any(guards[: len(event)] == event for event in with_both_branches(events))
+
+
+def with_both_branches(events: set[tuple[Guard, ...]]) -> set[tuple[Guard, ...]]:
+    """The guards of events, also without a test under both branches of which there is one."""
+    merged, size = set(events), -1
+    while len(merged) != size:
+        size = len(merged)
+        tested = [event for event in merged if event and event[-1].kind == "if"]
+        merged |= {each[:-1] for each in tested if (*each[:-1], Guard("else", each[-1].value)) in merged}
+    return merged
 
 
 class Event(FrozenRecord, frozen=True):

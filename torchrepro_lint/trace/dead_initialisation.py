@@ -13,7 +13,7 @@ from torchrepro_lint.resolve.definitions import EventCache
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
-from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, leaves, uncertain_guards
+from torchrepro_lint.syntax.control_flow import Event, Guard, holds_always, leaves, uncertain_guards, with_both_branches
 from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
@@ -93,7 +93,8 @@ def loads_on_condition(names: Names, name: str) -> Mapping[Statement, tuple[tupl
     found: dict[Statement, tuple[tuple[Guard, ...], ...]] = {}
     for event, later in _loads_after(names, names.events, name, names.events.of(name)):
         own = uncertain_guards(event.guards)
-        added = (each[len(own) :] for each in sorted(set.intersection(*later), key=repr) if each[: len(own)] == own)
+        common = sorted(set.intersection(*map(with_both_branches, later)), key=repr)
+        added = (each[len(own) :] for each in common if each[: len(own)] == own)
         found[event.statement] = (*found.get(event.statement, ()), *added)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -10,12 +11,16 @@ from torchrepro_lint.catalogue.conditions import ArgumentReader, Truth, argument
 from torchrepro_lint.catalogue.libraries import LibraryVersions, transform_models
 from torchrepro_lint.catalogue.rows import FAMILIES, Consumer, Scalar
 from torchrepro_lint.dataflow.constants import display_name, propagated_constant
+from torchrepro_lint.dataflow.environment import Closure
+from torchrepro_lint.dataflow.training_steps import is_backward
+from torchrepro_lint.dataflow.value_sources import ValueFlow
 from torchrepro_lint.domain.gradients.modes import only_in_training_mode
 from torchrepro_lint.domain.rng.seeders import method_and_receiver
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
+from torchrepro_lint.syntax.control_flow import Guard, holds_always, is_main_test, uncertain_guards
 from torchrepro_lint.syntax.definitions import targets
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Operation, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
@@ -27,6 +32,7 @@ from torchrepro_lint.syntax.qualified_names import (
     is_instance,
     is_nested,
     is_self,
+    module_symbol,
     passes_call,
     simple_name,
     split_last,
@@ -35,8 +41,13 @@ from torchrepro_lint.syntax.qualified_names import (
     without_calls,
 )
 from torchrepro_lint.syntax.use_def import flattened_values
-from torchrepro_lint.syntax.visitor import is_none, last_identifier, statements
+from torchrepro_lint.syntax.visitor import is_none, last_identifier, receiver_of, statements
 from torchrepro_lint.trace.events import TraceEvent, guards
+from torchrepro_lint.trace.library_models import trains_or_measures
+from torchrepro_lint.trace.loaded_weights import given_variables, loaded_by, own_weights
+
+if TYPE_CHECKING:
+    from torchrepro_lint.trace.builder import Trace
 
 # The members of torchvision's enumerations of weights.
 _NAMED_WEIGHTS = lazy_pattern(r"torchvision\.models\.(\w+\.)*\w+_Weights\.\w+")
@@ -290,6 +301,65 @@ def _is_learned(target: Expression, roots: tuple[str, ...]) -> bool:
             return target.roots == roots and word.endswith("_")
         case Subscript(value=Ref(path=("__dict__",)) as held, indices=(Constant(value=str(word)),)):
             return held.roots == roots and word.endswith("_")
+    return False
+
+
+# The guards under which the weights of what a variable gets are loaded, by its file and value.
+ModelLoads: TypeAlias = dict[tuple[str, Expression], set[tuple[Guard, ...]]]
+
+
+def models_loaded_elsewhere(project: ValueFlow, run: Trace) -> ModelLoads:
+    """The networks that modules keep in variables and that other functions, or other modules, load in a trace before it trains: the
+    values of the variables, with their files, and the guards of the loads.
+    """
+    found: ModelLoads = {}
+    for event in run.trace_events:
+        call = event.event.value
+        if event.event.kind != "call" or not isinstance(call, Call):
+            continue
+        if is_backward(call, event.names) or trains_or_measures(event.names):
+            break
+        if last_identifier(call.func) == "load_state_dict":
+            for path, made in _models_loaded(project, event, call):
+                found.setdefault((path, made), set()).add(_tests(guards(event)))
+    return found
+
+
+def _models_loaded(project: ValueFlow, event: TraceEvent, call: Call) -> Iterator[tuple[str, Expression]]:
+    """What a call loads the weights of, if a module made it for a variable and the call stands elsewhere."""
+    names, model = project.resolver, receiver_of(call.func)
+    if not isinstance(model, Ref):
+        return
+    own = set(own_weights(names.events.of(event.function)))
+    for held, _ in loaded_by(names, names.events, event.path, call):
+        values = [*_values_here(project, Closure(event.path, model))] if held == model.access_path else []
+        if len(values) == 1 and own.isdisjoint((held, each) for each in given_variables(call)):
+            [(path, made)] = values
+            at_top = any(isinstance(each, Assign) and each.value == made for each in project.files[path].body)
+            yield from values if at_top and event.function != module_symbol(path) else ()
+
+
+def _values_here(project: ValueFlow, model: Closure) -> Iterator[tuple[str, Expression]]:
+    """The values of a variable, each with its file, that reach a place."""
+    for each in project.value_sources.reaching_definitions(model, changes=False):
+        if isinstance(each.value, Closure):
+            yield from project.values(each.value.path, each.value.value)
+
+
+def _tests(around: tuple[Guard, ...]) -> tuple[Guard, ...]:
+    """The guards that leave open whether a program does something."""
+    return tuple(each for each in uncertain_guards(around) if not is_main_test(each.value))
+
+
+def is_replaced(made: TraceEvent, loads: ModelLoads) -> bool:
+    """Whether an event draws for a module whose weights are loaded later, wherever the statement of a variable that makes it runs."""
+    around: tuple[Guard, ...] = ()
+    for path, event in (*((step.path, step.event) for step in made.call_path if loads), (made.path, made.event)):
+        around += event.guards
+        if isinstance(event.statement, Assign) and event.statement.value is not None:
+            under = loads.get((path, event.statement.value))
+            if under and holds_always(under, _tests(around)):
+                return True
     return False
 
 
