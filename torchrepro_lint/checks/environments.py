@@ -102,7 +102,7 @@ def _unseeded(context: Context, program: Program) -> Iterator[tuple[TraceEvent, 
             case Ref(path=(*_, "sample")) as func if _SPACES.intersection(func.path):
                 if (
                     not spaces_seeded
-                    and _is_space(trace_event.names)
+                    and (_is_space(trace_event.names) or _is_space_of_project(context, trace_event.path, func))
                     and not _is_inspected(context, trace_event.path, call)
                 ):
                     space = next(each for each in func.path if each in _SPACES)
@@ -238,6 +238,13 @@ def _classes(context: Context, trace_event: TraceEvent, call: Call) -> Iterator[
 def _is_space(names: tuple[str, ...]) -> bool:
     parted = (split_method(name) for name in names if not in_project(name))
     return any(method and makes_environment(made) for made, method in parted)
+
+
+def _is_space_of_project(context: Context, path: str, sample: Ref) -> bool:
+    """Whether it is a space of an environment, or of a wrapper, of the project: ``env.action_space.sample``."""
+    space = next(at for at, word in enumerate(sample.path) if word in _SPACES)
+    owners = context.project.resolver.object_names(path, sample._replace(path=sample.path[:space]))
+    return any(is_environment(context.project, each) for each in project_classes(owners))
 
 
 def _environment_keys(

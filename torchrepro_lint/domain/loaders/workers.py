@@ -139,7 +139,8 @@ def _resolve_callable(
         elif isinstance(value, Ref) and in_project(name) and is_instance(name):
             targets = list(project.resolver.call_methods(name))
         for target in targets:
-            yield WorkerFunction(target, environment, _worker_id_parameters(project, target, positional, bound))
+            ids, given = _worker_parameters(project, target, positional, bound)
+            yield WorkerFunction(target, environment.with_arguments({**given, **environment.arguments}), ids)
 
 
 def leaves_numpy(project: Traces, loader: Loader) -> bool:
@@ -173,17 +174,17 @@ def _bind_partial(project: Traces, found: WorkerFunction, each: Closure, partial
     return found.environment.with_arguments(given)
 
 
-def _worker_id_parameters(project: Traces, target: str, positional: int, bound: frozenset[str]) -> frozenset[str]:
-    """The parameter that gets the worker's number: the first without an argument."""
-    found = set()
+def _worker_parameters(
+    project: Traces, target: str, positional: int, bound: frozenset[str]
+) -> tuple[frozenset[str], dict[str, tuple[Closure, ...]]]:
+    """The parameter that gets the worker's number, the first without an argument, and the others' defaults: nothing else is passed."""
+    ids, defaults, path = set[str](), dict[str, tuple[Closure, ...]](), path_of(target)
     for function in project.resolver.functions(target):
-        params = [param for param in function.params[takes_receiver(function) :] if param.name not in bound][
-            positional:
-        ]
-        path = path_of(target)
-        if params:
-            found.add(local_symbol(path + function.name, params[0].name))
-    return frozenset(found)
+        params = [each for each in function.params[takes_receiver(function) :] if each.name not in bound][positional:]
+        free = {local_symbol(path + function.name, each.name): each.default for each in params}
+        ids.update([*free][:1])
+        defaults.update({name: (Closure(path, value),) for name, value in [*free.items()][1:] if value is not None})
+    return frozenset(ids), defaults
 
 
 _FAMILIES = frozenset({"torch", "numpy", "python"})
@@ -339,11 +340,8 @@ class _SeedProvenance:
             case Constant(value=value):
                 return value is not None
             case Operation(operands=parts) | Collection(items=parts):
-                return all(
-                    self._is_worker_independent(seed._replace(value=each), depth + 1)
-                    for each in parts
-                    if each is not None
-                )
+                given = (seed._replace(value=each) for each in parts if each is not None)
+                return all(self._is_worker_independent(each, depth + 1) for each in given)
             case Subscript(value=value, indices=indices):
                 return all(
                     self._is_worker_independent(seed._replace(value=each), depth + 1) for each in (value, *indices)
