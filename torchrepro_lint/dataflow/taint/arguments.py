@@ -34,6 +34,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     mapping_to,
     roots_in,
 )
+from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
@@ -49,6 +50,8 @@ from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, subexpr
 
 # Classes that sort the items of a plain dictionary by key (torch/nn/modules/container.py, 1.7 to 2.13).
 _SORTING_CLASSES = frozenset({"torch.nn.ParameterDict", "torch.nn.modules.container.ParameterDict"})
+# Calls that start a program, which does something with what was picked for it.
+_STARTS = lazy_pattern(r"subprocess\.(run|call|check_call|check_output|Popen)|os\.(system|popen|exec\w+|spawn\w+)")
 # Calls that give numbers, or rows that stand for them.
 _NUMBERING = frozenset({"range", "count", "arange", "eye", "identity", "linspace"})
 
@@ -80,6 +83,8 @@ class ArgumentTaint:
             or (tainted.taint.has_picked and tainted.taint != JOINED and is_edit_distance(names))
         ):
             return
+        elif tainted.taint.has_picked and any(map(_STARTS.fullmatch, names)):
+            yield Sink(tainted.path, call, "passed on")
         elif tainted.taint.is_unordered and (then := self._taken(tainted, call, spot, what)) is not None:
             yield from observe_order(tainted, call, then)
         else:

@@ -48,6 +48,7 @@ from torchrepro_lint.syntax.qualified_names import (
     is_local,
     is_module,
     is_nested,
+    is_self,
     locals_prefix,
     path_of,
     simple_name,
@@ -299,7 +300,9 @@ def call_without_gradient(project: ProgramIndex, site: CallSite) -> bool:
 
 
 def used_without_gradient(project: Traces, path: str, made: CallSite) -> bool:
-    """Whether a created object stays in a local variable and is only called or passed on in no-grad mode."""
+    """Whether a created object stays in a local variable and is only called or passed on in no-grad mode, or an object keeps it that
+    prepares data.
+    """
     function = next(iter(project.resolver.functions(made.function)), None)
     statement = made.statement
     if function is None or not isinstance(statement, Assign):
@@ -307,6 +310,8 @@ def used_without_gradient(project: Traces, path: str, made: CallSite) -> bool:
     match statement.targets:
         case (Ref(roots=(root,), path=()),) if root.startswith(locals_prefix(function.name)):
             return _only_used_in_calls(project, path, function, root)
+        case (Ref(roots=(root,), path=(_,)),) if is_self(root):
+            return simple_name(made.function) == "__init__" and trains_nothing(project, made.function)
     return False
 
 
