@@ -36,17 +36,21 @@ from torchrepro_lint.dataflow.taint.transfer import (
 )
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
+    Assign,
     Call,
     Collection,
     Comprehension,
+    Constant,
     Expression,
     Function,
+    Loop,
     Param,
     Ref,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, path_of
+from torchrepro_lint.syntax.scopes import control_flow_position
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, statements, subexpressions
 
 # Classes that sort the items of a plain dictionary by key (torch/nn/modules/container.py, 1.7 to 2.13).
 _SORTING_CLASSES = frozenset({"torch.nn.ParameterDict", "torch.nn.modules.container.ParameterDict"})
@@ -84,11 +88,18 @@ class ArgumentTaint:
         ):
             return
         elif tainted.taint.has_picked and any(map(_STARTS.fullmatch, names)):
-            yield Sink(tainted.path, call, "passed on")
+            yield from () if self._is_counted(tainted.path, call) else (Sink(tainted.path, call, "passed on"),)
         elif tainted.taint.is_unordered and (then := self._taken(tainted, call, spot, what)) is not None:
             yield from observe_order(tainted, call, then)
         else:
             yield from self._known(tainted, call, spot, what)
+
+    def _is_counted(self, path: str, call: Call) -> bool:
+        """Whether a call is in a loop that counts: the number of the round may be all that an order decides there."""
+        at = control_flow_position(self._analysis.project.files[path], call.start)
+        loops = (spot.parent for spot in at.spots if isinstance(spot.parent, Loop)) if at is not None else ()
+        inside = (each for loop in loops for each in statements(loop.body))
+        return any(isinstance(each, Assign) and each.op == "+=" and isinstance(each.value, Constant) for each in inside)
 
     def _taken(
         self, tainted: TaintedValue, call: Call, spot: ExpressionPosition, what: str

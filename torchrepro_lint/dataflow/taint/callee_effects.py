@@ -7,12 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
-from torchrepro_lint.dataflow.taint.transfer import LISTING, SCALAR, OrderTaint, container_of
+from torchrepro_lint.dataflow.taint.transfer import LISTING, REPORTING_WORDS, SCALAR, OrderTaint, container_of
 from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.value_sources import ValueFlow
-from torchrepro_lint.syntax.binding import receiving_parameters
+from torchrepro_lint.resolve.names import Names
+from torchrepro_lint.source.patterns import lazy_pattern
+from torchrepro_lint.syntax.binding import known_argument, receiving_parameters, takes_receiver
 from torchrepro_lint.syntax.nodes import (
     AccessPath,
     Assign,
@@ -27,11 +29,12 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, is_own, locals_prefix, path_of
+from torchrepro_lint.syntax.qualified_names import in_project, is_own, locals_prefix, path_of, simple_name
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, receiver_of, statements, subexpressions
 
 _STEP = frozenset({"step"})
+_OPEN = lazy_pattern(r"(builtins|io|gzip|bz2|lzma|codecs)\.open")
 
 
 def callee_effects(
@@ -48,6 +51,9 @@ def callee_effects(
         for function in analysis.names.functions(name) if in_project(name) else ():
             for ref, taint in _containers_filled(function):
                 yield from _read(analysis, path, file, call, function, ref, taint, spot, is_outside)
+            told = REPORTING_WORDS.fullmatch(simple_name(name)) is not None
+            if not told and any(_files_appended_to(analysis.names, file, call, function, is_outside)):
+                yield Sink(path, call, "appended")
 
 
 def round_effects(
@@ -104,6 +110,33 @@ def _read(
         elif not word and is_own(root):
             inside = analysis.uses.spots(file).of(ref) or spot
             yield from analysis.reads(file, ref, taint, inside, ref.end)
+
+
+def _files_appended_to(
+    names: Names, file: str, call: Call, function: Function, is_outside: Callable[[Ref], bool]
+) -> Iterator[bool]:
+    """For each file that a function opens to append to it, whether it is the same in all rounds."""
+    start, itself = locals_prefix(function.name), call.func if isinstance(call.func, Ref) else None
+    bound = takes_receiver(function)
+    passed = {start + param.name: arg.value for arg, param in receiving_parameters(function, call, bound=bound)}
+    receiver = start + function.params[0].name if bound else ""
+    for opened in body_expressions(function.body):
+        if (where := opened_to_append(names, file, opened)) is not None:
+            roots = {root for each in subexpressions(where) if isinstance(each, Ref) for root in each.roots}
+            given = [passed[root] for root in roots if root in passed]
+            kept = [each for value in given for each in subexpressions(value) if isinstance(each, Ref)]
+            kept += [itself] if itself is not None and receiver in roots else []
+            own = any(root.startswith(start) and root not in (receiver, *passed) for root in roots)
+            yield not own and all(map(is_outside, kept))
+
+
+def opened_to_append(names: Names, path: str, opened: Expression) -> Expression | None:
+    """The place of the file that an expression opens to append to it: ``open(place, "a")``."""
+    if not isinstance(opened, Call) or not any(map(_OPEN.fullmatch, names.names(path, opened.func))):
+        return None
+    mode = known_argument(opened, 1, "mode")
+    appends = isinstance(mode, Constant) and isinstance(mode.value, str) and "a" in mode.value
+    return known_argument(opened, 0, "file") if appends else None
 
 
 def _containers_filled(function: Function) -> Iterator[tuple[Ref, OrderTaint]]:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from torchrepro_lint.dataflow.taint.alignment import takes_latest
-from torchrepro_lint.dataflow.taint.callee_effects import callee_effects, round_effects, sum_kind
+from torchrepro_lint.dataflow.taint.callee_effects import callee_effects, opened_to_append, round_effects, sum_kind
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep, keyed_by
 from torchrepro_lint.dataflow.taint.propagation import ReturnTaint
 from torchrepro_lint.dataflow.taint.transfer import (
@@ -172,6 +172,13 @@ class _LoopBody:
         """Whether an object lives longer than a round."""
         return self.fresh.isdisjoint(ref.roots)
 
+    def _is_appended_to(self, file: Ref) -> bool:
+        """Whether a round opens a file to append to it, which is the same in all rounds."""
+        names = self.analysis.names
+        bound = (each for root in file.roots if not file.path for each in names.assigned(self.path + root))
+        places = [opened_to_append(names, self.path, made) for how, made in bound if how in ("with", "=")]
+        return bool(places) and all(each is not None and not self._varies(each) for each in places)
+
     def _given(self, taint: OrderTaint) -> Iterator[TaintStep]:
         yield from ReturnTaint(self.analysis).steps(self.tainted._replace(taint=taint), self.inside.function)
 
@@ -287,7 +294,7 @@ class _LoopBody:
         into = into or printed
         if word in _APPENDING and varies:
             yield from self._grown(call)
-        elif (varies and isinstance(into, Ref) and self._is_outside(into)) and (
+        elif (varies and isinstance(into, Ref) and (self._is_outside(into) or self._is_appended_to(into))) and (
             is_dump or printed is not None or argument_effect(names, word, written=True) != "free"
         ):
             yield Sink(self.path, call, "registered" if word in _REGISTERING else "written")
@@ -317,8 +324,15 @@ class _LoopBody:
                     yield from self.analysis.leading_reads(self.path, whole, container_of(LISTING), spot, call.end)
 
     def _is_own(self, key: Expression) -> bool:
-        """Whether a key is the loop variable, so that no two rounds share it."""
-        return isinstance(key, Ref) and not key.path and not self.own.isdisjoint(key.roots)
+        """Whether a key is the loop variable, so that no two rounds share it, and no number that the order gives."""
+        return isinstance(key, Ref) and not key.path and not self.own.isdisjoint(key.roots) and not self._counts(key)
+
+    def _counts(self, key: Ref) -> bool:
+        """Whether a key counts the rounds: ``for number, name in enumerate(names)``."""
+        match self.loop.target, self.loop.source:
+            case Collection(items=(Ref(roots=roots), *_)), Call(func=Ref(roots=("builtins.enumerate",), path=())):
+                return roots == key.roots
+        return False
 
     def _returned(self, statement: SimpleStatement, tests: tuple[Expression, ...]) -> Iterator[TaintStep]:
         """A search returns the first match; with an equality test there is only one."""

@@ -29,7 +29,7 @@ DATA_WRITERS = lazy_pattern(
     r"(builtins|io|gzip|bz2|lzma|codecs)\.(open|\w+File|TextIOWrapper)\(\)\.write(lines)?|"
     r"pathlib\.\w+\(\)\.(write_text|write_bytes|open\(\)\.write(lines)?)|"
     r"imageio(\.v[23])?\.mim(save|write)|imageio\.(\w+\.)*get_writer\(\)\.append_data|cv2\.VideoWriter\(\)\.write|"
-    r"csv\.(writer|DictWriter)\(\)\.writerows?|h5py\.\w+\(\)\.create_dataset|webdataset\.\w+\(\)\.write"
+    r"csv\.(writer|DictWriter)\(\)\.writerows?|h5py\.\w+\(\)(\.\w+\(\))*\.create_dataset|webdataset\.\w+\(\)\.write"
 )
 _WRITING_METHODS = frozenset(
     {"to_csv", "to_json", "to_parquet", "to_pickle", "to_feather", "to_hdf", "tofile", "writelines", "writerow"}
@@ -77,8 +77,8 @@ def prepares_data(path: str) -> bool:
 
 
 def is_data_written(project: TaintFlow, taken: Sink) -> bool:
-    """Whether a sink is the content of a file that is written as data."""
-    return isinstance(taken.node, Call) and writes_data(project, taken.path, taken.node)
+    """Whether a sink is the content of a file that is written as data, perhaps by a function of the project that appends to it."""
+    return isinstance(taken.node, Call) and (taken.kind == "appended" or writes_data(project, taken.path, taken.node))
 
 
 def writes_data(project: TaintFlow, path: str, call: Call) -> bool:

@@ -159,7 +159,7 @@ _SANITISING_METHODS = _SET_METHODS | frozenset(
 )
 # Methods of pools: the results come in the order of the argument.
 _MAPPING_WORDS = frozenset({"starmap", "imap", "map_async", "starmap_async", "starmap_unordered", "imap_unordered"})
-_REPORTING_WORDS = lazy_pattern(
+REPORTING_WORDS = lazy_pattern(
     r"(assert|log|warn|print|report|display|show|check|verify|validate|remove|ignore|exclude|drop|delete|discard|clear|"
     r"upload|push_to)\w*|\w*_(warn|warning|info|debug|log|deprecation|error|print|exists|commit)|"
     r"\w*(Error|Exception|Warning)"
@@ -253,7 +253,7 @@ def argument_effect(names: tuple[str, ...], word: str, written: bool) -> str:
         return _RECEIVER_EFFECTS[word]
     if written and word in _MAPPING_WORDS:
         return "keep"
-    if (written and word in _SANITISING_METHODS) or _REPORTING_WORDS.fullmatch(word):
+    if (written and word in _SANITISING_METHODS) or REPORTING_WORDS.fullmatch(word):
         return "free"
     return "sorted" if re.fullmatch(r"\w*sort(ed)?(_\w+)?", word) else "unknown"
 
