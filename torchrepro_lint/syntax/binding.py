@@ -28,9 +28,7 @@ from torchrepro_lint.syntax.nodes import (
 )
 from torchrepro_lint.syntax.qualified_names import is_super, local_symbol
 from torchrepro_lint.syntax.visitor import (
-    bodies,
     body_expressions,
-    is_same_reference,
     is_starred,
     last_identifier,
     numbered_bodies,
@@ -340,15 +338,3 @@ def uses_receiver(function: Function) -> bool:
     bases = (call for call in calls if isinstance(call.func, Ref) and any(map(is_super, call.func.roots)))
     passed = {arg.value for call in bases for arg in call.args}
     return any(isinstance(each, Ref) and receiver in each.roots and each not in passed for each in within)
-
-
-def stored_before(facts: SyntaxTree, read: Ref) -> Expression | None:
-    """What the last statement of the body around, under no test, stores in the attribute that is read later: ``time.time()`` of
-    ``args.seed = time.time()``; None where no such statement stores anything.
-    """
-    for body in bodies(facts):
-        before = [each for each in body if isinstance(each, Assign) and each.op == "=" and each.end <= read.start]
-        stores = [each for each in before if any(is_same_reference(target, read) for target in each.targets)]
-        if stores and read.start < body[-1].end:
-            return stores[-1].value
-    return None

@@ -10,8 +10,10 @@ import builtins
 from collections.abc import Iterable, Iterator
 
 from torchrepro_lint.syntax.nodes import (
+    Assign,
     Collection,
     Comprehension,
+    Constant,
     DefinitionStatement,
     Expression,
     Function,
@@ -19,11 +21,20 @@ from torchrepro_lint.syntax.nodes import (
     Loop,
     Operation,
     Record,
+    Ref,
     Statement,
+    Subscript,
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import imported_root, interned_names, is_lambda, top_package
-from torchrepro_lint.syntax.visitor import blocks, expressions_within, last_identifier, operands_of, subexpressions
+from torchrepro_lint.syntax.visitor import (
+    blocks,
+    expressions_within,
+    is_same_reference,
+    last_identifier,
+    operands_of,
+    subexpressions,
+)
 
 _BUILTINS = {word: (f"builtins.{word}",) for word in dir(builtins)}
 
@@ -182,6 +193,38 @@ def control_flow_position(facts: SyntaxTree, offset: int) -> ControlFlowPosition
     function = function_at(facts, offset)
     spots = tuple(_spots(function.body if function else facts.body, offset, None))
     return ControlFlowPosition(function, spots) if spots else None
+
+
+def stored_before(facts: SyntaxTree, read: Ref | Subscript) -> Expression | None:
+    """What the last statement in the blocks around, of those before, stores in the attribute or under the literal key that is read:
+    ``time.time()`` of ``args.seed = time.time()``, ``set(names)`` of ``splits["train"] = set(names)``. None where none does.
+    """
+    at, stored = control_flow_position(facts, read.start), None
+    for each in at.before if at is not None else ():
+        match each:
+            case Assign(op="=", targets=targets, value=value) if any(_is_same_place(one, read) for one in targets):
+                stored = value
+            case Assign(op="=", targets=targets, value=value) if isinstance(read, Subscript):
+                whole = any(is_same_reference(one, read.value) for one in targets)
+                stored = _entry(value, read.indices) if whole else stored
+    return stored
+
+
+def _is_same_place(one: Expression, other: Expression) -> bool:
+    match one, other:
+        case Subscript(value=whole, indices=(Constant(value=key),)), Subscript(indices=(Constant(value=read),)):
+            return key == read and is_same_reference(whole, other.value)
+    return is_same_reference(one, other)
+
+
+def _entry(display: Expression | None, indices: tuple[Expression, ...]) -> Expression | None:
+    """The value under a literal key of a dictionary display."""
+    match display, indices:
+        case Collection(kind="dict", items=items), (Constant(value=key),):
+            pairs = zip(items[::2], items[1::2], strict=True)
+            found = [value for name, value in pairs if isinstance(name, Constant) and name.value == key]
+            return found[-1] if found else None
+    return None
 
 
 def functions_around(facts: SyntaxTree, offset: int) -> list[Function]:

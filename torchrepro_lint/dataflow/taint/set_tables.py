@@ -18,6 +18,7 @@ from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
     Comprehension,
+    Constant,
     Expression,
     ModuleSummary,
     Operation,
@@ -27,6 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     SyntaxTree,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, path_of
+from torchrepro_lint.syntax.scopes import stored_before
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import (
     bodies,
@@ -63,11 +65,24 @@ class SetTables:
 
     def elements(self, path: str, expression: Expression) -> AbstractValue | None:
         """The type of the elements, if an expression is a set that a table holds; None for anything else."""
-        table = self._read_table(path, expression) if self._is_anywhere() else None
+        if not self._is_anywhere():
+            return None
+        if (stored := self._stored(path, expression)) is not None:
+            return type_inference(self._project).of(path, stored).element if _is_set(stored) else None
+        table = self._read_table(path, expression)
         if table is None:
             return None
         found = sorted(self._tables_of(path, table))
         return join_all(*(self._added(file, key) for file, key in found)) if found else None
+
+    def _stored(self, path: str, expression: Expression) -> Expression | None:
+        """What the function stores under the literal key of a dictionary that is read: ``splits["train"]``."""
+        match expression:
+            case Subscript(value=Ref(), indices=(Constant(value=str()),)) if _may_have(
+                self._names.modules.summary(path)
+            ):
+                return stored_before(self._names.modules.files[path], expression)
+        return None
 
     def _read_table(self, path: str, expression: Expression) -> Ref | None:
         """The table of which an expression reads one value, as it is written."""

@@ -17,7 +17,7 @@ from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.dataflow.taint.sinks import DATA_WRITERS
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.binding import known_argument, stored_before
+from torchrepro_lint.syntax.binding import known_argument
 from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
@@ -27,6 +27,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_parentheses,
 )
+from torchrepro_lint.syntax.scopes import stored_before
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, receiver_of, subexpressions
 from torchrepro_lint.trace.events import TraceEvent
 from torchrepro_lint.trace.library_models import trains_or_measures
