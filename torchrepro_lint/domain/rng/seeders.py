@@ -252,7 +252,7 @@ _SAVERS = lazy_pattern(
     r"torch\.autograd\.(backward|grad)|torch\.(jit|onnx)\.(save|export)|numpy\.\w+\.tofile|"
     r"torchvision\.utils\.save_image|(cv2|imageio\w*(\.v[23])?|skimage\.io|tifffile|skvideo\.io)\.(im|mim|v)(write|save)|"
     r"nibabel\.(\w+\.)*save|SimpleITK\.WriteImage|"
-    r"open3d\.io\.write_\w+|plyfile\.PlyData\(\)\.write|trimesh\..*\.export|matplotlib\.pyplot\.(savefig|imsave)|"
+    r"open3d\.io\.write_\w+|pymesh\.(\w+\.)*save_\w+|plyfile\.PlyData\(\)\.write|trimesh\..*\.export|matplotlib\.pyplot\.(savefig|imsave)|"
     r"torchvision\.io\.write_\w+|torchaudio\.save|soundfile\.write|(scipy\.io\.wavfile|librosa\.output)\.write\w*|diffusers\..*\.save|"
     r"diffusers\.utils\.export_to_\w+|"
     r"torchvision\.transforms\.(\w+\.)*(to_pil_image|ToPILImage\(\))\(\)(\.\w+\(\))*\.save|"
