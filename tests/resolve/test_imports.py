@@ -225,6 +225,9 @@ def test_modules_of_a_package_find_what_its_script_finds_beside_itself() -> None
         ("train/main.py", "os.path.join(sys.path[0], '../common')"),
         ("main.py", "os.path.join(os.getcwd(), 'common')"),
         ("main.py", "Path.cwd() / 'common'"),
+        ("main.py", "os.getcwd() + '/common'"),
+        ("main.py", "f'{sys.path[0]}/common'"),
+        ("train/main.ipynb", "os.path.join(os.getcwd(), '..', 'common')"),
     ],
 )
 def test_the_search_path_begins_at_the_script_and_in_the_working_directory(script: str, put: str) -> None:
@@ -234,3 +237,11 @@ def test_the_search_path_begins_at_the_script_and_in_the_working_directory(scrip
     # Another entry is no folder of the project's.
     linked = modules({script: added.replace(put, "sys.path[1]") + SCRIPT, "common/rows.py": "class Rows: ...\n"})
     assert linked.resolve(script, "rows.Rows") == ("rows.Rows",)
+
+
+def test_a_script_finds_what_is_below_its_own_folder_first() -> None:
+    added = f"import os, sys\nsys.path.append(os.path.join(os.getcwd(), 'lib'))\nfrom rows import Rows\n{SCRIPT}"
+    files = {"a/main.py": added, "a/lib/rows.py": "class Rows: ...\n", "lib/rows.py": "class Rows: ...\n"}
+    assert modules(files).resolve("a/main.py", "rows.Rows") == ("a/lib/rows.py:Rows",)
+    del files["a/lib/rows.py"]
+    assert modules(files).resolve("a/main.py", "rows.Rows") == ("lib/rows.py:Rows",)

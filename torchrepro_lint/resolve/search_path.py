@@ -84,9 +84,9 @@ class _Paths:
 
     def folders(self, expression: Expression) -> Iterator[str]:
         """The possible values of a path, relative to the root; a literal is tried from the file's directory and from the root."""
-        here = self._from_file(expression)
-        if here is not None:
-            yield here
+        starts = dict.fromkeys((posixpath.dirname(self._path), ""))  # where the program may be started
+        if here := dict.fromkeys(each for start in starts if (each := self._from_file(expression, start)) is not None):
+            yield from here
             return
         match self._written(expression):
             case Constant(value=str(text)) if not text.startswith(("/", "~")):
@@ -120,7 +120,7 @@ class _Paths:
         values = tuple(self._variables.get(f"{root}.{word}", ()))
         return values[0][1] if len(values) == 1 else None
 
-    def _from_file(self, expression: Expression, depth: int = 0) -> str | None:
+    def _from_file(self, expression: Expression, start: str, depth: int = 0) -> str | None:
         """A path that is built from ``__file__``, from ``sys.path[0]``, which is the folder of the script, or from the working directory."""
         match written := self._written(expression):
             case Ref(roots=(root, *_), path=()) if root.endswith("__file__"):
@@ -128,11 +128,11 @@ class _Paths:
             case Subscript(value=value, indices=(Constant(value=0),)) if _name(value) == "sys.path":
                 return posixpath.dirname(self._path)
             case Call(func=func, args=()) if _name(func) in ("os.getcwd", "pathlib.Path.cwd"):
-                return ""  # the root of the project, as far as is known
+                return start
         inner, rest = _taken(written)
         if inner is None or depth > limits.MAX_PATH_STEPS:
             return None
-        found = self._from_file(inner, depth + 1)
+        found = self._from_file(inner, start, depth + 1)
         for step in rest if found is not None else ():
             found = None if found is None else self._step(found, step)
         return found
@@ -145,7 +145,7 @@ class _Paths:
                     folder = posixpath.dirname(_normal(folder))
                 return folder
             case str(text):
-                return folder + text
+                return folder + text if folder else text.lstrip("/")
         name = self._written(step)
         if isinstance(name, Constant) and isinstance(name.value, str):
             return posixpath.join(folder, name.value)

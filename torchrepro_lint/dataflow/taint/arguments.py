@@ -34,28 +34,21 @@ from torchrepro_lint.dataflow.taint.transfer import (
     mapping_to,
     roots_in,
 )
-from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.nodes import (
-    Assign,
     Call,
     Collection,
     Comprehension,
-    Constant,
     Expression,
     Function,
-    Loop,
     Param,
     Ref,
 )
 from torchrepro_lint.syntax.qualified_names import in_project, is_instance, path_of
-from torchrepro_lint.syntax.scopes import control_flow_position
 from torchrepro_lint.syntax.use_def import ExpressionPosition
-from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, statements, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, receiver_of, subexpressions
 
 # Classes that sort the items of a plain dictionary by key (torch/nn/modules/container.py, 1.7 to 2.13).
 _SORTING_CLASSES = frozenset({"torch.nn.ParameterDict", "torch.nn.modules.container.ParameterDict"})
-# Calls that start a program, which does something with what was picked for it.
-_STARTS = lazy_pattern(r"subprocess\.(run|call|check_call|check_output|Popen)|os\.(system|popen|exec\w+|spawn\w+)")
 # Calls that give numbers, or rows that stand for them.
 _NUMBERING = frozenset({"range", "count", "arange", "eye", "identity", "linspace"})
 
@@ -87,19 +80,10 @@ class ArgumentTaint:
             or (tainted.taint.has_picked and tainted.taint != JOINED and is_edit_distance(names))
         ):
             return
-        elif tainted.taint.has_picked and any(map(_STARTS.fullmatch, names)):
-            yield from () if self._is_counted(tainted.path, call) else (Sink(tainted.path, call, "passed on"),)
         elif tainted.taint.is_unordered and (then := self._taken(tainted, call, spot, what)) is not None:
             yield from observe_order(tainted, call, then)
         else:
             yield from self._known(tainted, call, spot, what)
-
-    def _is_counted(self, path: str, call: Call) -> bool:
-        """Whether a call is in a loop that counts: the number of the round may be all that an order decides there."""
-        at = control_flow_position(self._analysis.project.files[path], call.start)
-        loops = (spot.parent for spot in at.spots if isinstance(spot.parent, Loop)) if at is not None else ()
-        inside = (each for loop in loops for each in statements(loop.body))
-        return any(isinstance(each, Assign) and each.op == "+=" and isinstance(each.value, Constant) for each in inside)
 
     def _taken(
         self, tainted: TaintedValue, call: Call, spot: ExpressionPosition, what: str
@@ -182,18 +166,12 @@ class ArgumentTaint:
             pairs = self._paired(tainted, call, position, element)
             inner = taint.as_sequence()._replace(contents=((None, OrderTaint("plain", pairs)),) if pairs else ())
         elif last_identifier(call.func) in ("map", "imap", "starmap"):
-            inner = taint.as_sequence()._replace(contents=tuple(self._results(tainted, call)))
+            inner = taint.as_sequence()._replace(contents=())
         else:
             inner = taint if taint.kind == "walk" else taint.as_sequence()
         if inner.kind == "plain" and not inner.contents:
             return
         yield from observe_order(tainted, call, [TaintedValue(path, call, inner)])
-
-    def _results(self, tainted: TaintedValue, call: Call) -> Iterator[tuple[int | None, OrderTaint]]:
-        """What a function of the project makes of the elements of an ordered container that were picked by an order: parts of a listing."""
-        names = self._analysis.names.names(tainted.path, call.args[0].value)
-        if tainted.taint.kind == "plain" and any(map(in_project, names)):
-            yield from ((at, SCALAR) for at, inner in tainted.taint.contents if inner.is_order_dependent)
 
     def _paired(
         self, tainted: TaintedValue, call: Call, position: int, element: OrderTaint | None

@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 
 from torchrepro_lint.dataflow.taint.context import Sink, TaintContext, TaintedValue, TaintStep
-from torchrepro_lint.dataflow.taint.transfer import LISTING, REPORTING_WORDS, SCALAR, OrderTaint, container_of
+from torchrepro_lint.dataflow.taint.transfer import LISTING, REPORTING_WORDS, SCALAR, OrderTaint, container_of, roots_in
 from torchrepro_lint.dataflow.training_steps import BACKWARD, DRAWS, OPTIMIZER, SEEDS, STEPS
 from torchrepro_lint.dataflow.types.annotations import annotated
 from torchrepro_lint.dataflow.types.inference import type_inference
 from torchrepro_lint.dataflow.value_sources import ValueFlow
+from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument, receiving_parameters, takes_receiver
@@ -29,12 +30,16 @@ from torchrepro_lint.syntax.nodes import (
     Ref,
     Subscript,
 )
-from torchrepro_lint.syntax.qualified_names import in_project, is_own, locals_prefix, path_of, simple_name
+from torchrepro_lint.syntax.qualified_names import in_project, is_own, local_symbol, locals_prefix, path_of, simple_name
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, receiver_of, statements, subexpressions
 
 _STEP = frozenset({"step"})
 _OPEN = lazy_pattern(r"(builtins|io|gzip|bz2|lzma|codecs)\.open")
+_NOTES = lazy_pattern(
+    r"(?i)(.*[^a-z])?(logs?|done|finished|processed|completed|fail\w*|errors?|skip\w*|miss\w*|broken|corrupt\w*|progress|status|"
+    r"history|notes?|messages?|todo|mark\w*|info|debug|notify)([^a-z].*)?"
+)
 
 
 def callee_effects(
@@ -51,8 +56,7 @@ def callee_effects(
         for function in analysis.names.functions(name) if in_project(name) else ():
             for ref, taint in _containers_filled(function):
                 yield from _read(analysis, path, file, call, function, ref, taint, spot, is_outside)
-            told = REPORTING_WORDS.fullmatch(simple_name(name)) is not None
-            if not told and any(_files_appended_to(analysis.names, file, call, function, is_outside)):
+            if not tells(simple_name(name)) and _same_file(analysis.names, name, call, function, is_outside):
                 yield Sink(path, call, "appended")
 
 
@@ -112,22 +116,40 @@ def _read(
             yield from analysis.reads(file, ref, taint, inside, ref.end)
 
 
-def _files_appended_to(
-    names: Names, file: str, call: Call, function: Function, is_outside: Callable[[Ref], bool]
-) -> Iterator[bool]:
-    """For each file that a function opens to append to it, whether it is the same in all rounds."""
+def _same_file(names: Names, name: str, call: Call, function: Function, is_outside: Callable[[Ref], bool]) -> bool:
+    """Whether a function appends to a file that is the same in all rounds."""
     start, itself = locals_prefix(function.name), call.func if isinstance(call.func, Ref) else None
-    bound = takes_receiver(function)
-    passed = {start + param.name: arg.value for arg, param in receiving_parameters(function, call, bound=bound)}
-    receiver = start + function.params[0].name if bound else ""
-    for opened in body_expressions(function.body):
-        if (where := opened_to_append(names, file, opened)) is not None:
-            roots = {root for each in subexpressions(where) if isinstance(each, Ref) for root in each.roots}
-            given = [passed[root] for root in roots if root in passed]
-            kept = [each for value in given for each in subexpressions(value) if isinstance(each, Ref)]
-            kept += [itself] if itself is not None and receiver in roots else []
-            own = any(root.startswith(start) and root not in (receiver, *passed) for root in roots)
-            yield not own and all(map(is_outside, kept))
+    bound, own = takes_receiver(function), {local_symbol(function.name, each.name) for each in function.params}
+    passed = {
+        local_symbol(function.name, param.name): arg.value
+        for arg, param in receiving_parameters(function, call, bound=bound)
+    }
+    receiver = local_symbol(function.name, function.params[0].name) if bound else ""
+    for where in append_places(names, name):
+        roots = roots_in(where)
+        kept = [
+            each
+            for root in roots
+            for each in (subexpressions(passed[root]) if root in passed else ())
+            if isinstance(each, Ref)
+        ]
+        kept += [itself] if itself is not None and receiver in roots else []
+        if all(root in own or not root.startswith(start) for root in roots) and all(map(is_outside, kept)):
+            return True
+    return False
+
+
+@query()
+def append_places(names: Names, function: str) -> tuple[Expression, ...]:
+    """The places of the files that a function of the project opens to append to them."""
+    inside = (each for definition in names.functions(function) for each in body_expressions(definition.body))
+    found = (opened_to_append(names, path_of(function), each) for each in inside)
+    return tuple(each for each in found if each is not None)
+
+
+def tells(word: str) -> bool:
+    """Whether a function or a file of that name only says what a program has done."""
+    return REPORTING_WORDS.fullmatch(word) is not None or _NOTES.fullmatch(word) is not None
 
 
 def opened_to_append(names: Names, path: str, opened: Expression) -> Expression | None:

@@ -55,7 +55,7 @@ from torchrepro_lint.syntax.visitor import (
 )
 
 _APPENDING = frozenset({"append", "appendleft", "extend", "extendleft", "insert", "put", "put_nowait"})
-_WRITING = frozenset({"write", "writelines", "writerow", "writerows"})
+_WRITING = frozenset({"write", "writelines", "writerow", "writerows", "append_data"})
 # Methods that give a module or an optimizer another part, whose number is the key of an optimizer's saved state.
 _REGISTERING = frozenset({"add_module", "register_module", "register_parameter", "add_param_group"})
 # Methods that put keys into a dictionary.
@@ -112,6 +112,7 @@ class _LoopBody:
         self.own = {
             root for target in own if target is not None for ref in bound_references(target) for root in ref.roots
         }
+        self.appended: dict[tuple[str, ...], bool] = {}
         self.fresh = set(self.own)
         self.varying = set(self.own)
         for statement in statements(loop.body):
@@ -174,10 +175,15 @@ class _LoopBody:
 
     def _is_appended_to(self, file: Ref) -> bool:
         """Whether a round opens a file to append to it, which is the same in all rounds."""
-        names = self.analysis.names
-        bound = (each for root in file.roots if not file.path for each in names.assigned(self.path + root))
-        places = [opened_to_append(names, self.path, made) for how, made in bound if how in ("with", "=")]
-        return bool(places) and all(each is not None and not self._varies(each) for each in places)
+        if file.path:
+            return False
+        if file.roots not in self.appended:
+            names = self.analysis.names
+            bound = (each for root in file.roots for each in names.assigned(self.path + root))
+            places = [opened_to_append(names, self.path, made) for how, made in bound if how in ("with", "=")]
+            same = bool(places) and all(each is not None and not self._varies(each) for each in places)
+            self.appended[file.roots] = same
+        return self.appended[file.roots]
 
     def _given(self, taint: OrderTaint) -> Iterator[TaintStep]:
         yield from ReturnTaint(self.analysis).steps(self.tainted._replace(taint=taint), self.inside.function)

@@ -19,6 +19,7 @@ from torchrepro_lint.syntax.nodes import (
     Call,
     Collection,
     Comprehension,
+    Constant,
     Expression,
     Operation,
     Record,
@@ -35,6 +36,7 @@ from torchrepro_lint.syntax.qualified_names import (
     simple_name,
     split_name,
 )
+from torchrepro_lint.syntax.scopes import stored_before
 from torchrepro_lint.syntax.visitor import (
     last_identifier,
     receiver_of,
@@ -233,8 +235,11 @@ class NonSets:
                 yield from self._of_call(path, value)
             case Operation(op=op, operands=operands) if op in SET_OPERATORS:
                 yield from ((path, each) for each in operands)
-            case Subscript(value=inner):
+            case Subscript(value=inner, indices=indices):
                 yield path, inner
+                literal = isinstance(inner, Ref) and isinstance(indices[0] if indices else None, Constant)
+                stored = stored_before(self._names.modules.files[path], value) if literal else None
+                yield from [(path, stored)] if stored is not None else ()
             case Collection(kind="list" | "tuple", items=items):
                 yield from ((path, each) for each in items[: limits.MAX_DISPLAY_ITEMS] if isinstance(each, Ref))
 

@@ -5,19 +5,21 @@ Of a module that has nothing to do with torch only what it writes into a file co
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Iterator
 from functools import partial
 
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import describe
 from torchrepro_lint.dataflow.taint.analysis import TaintFlow
+from torchrepro_lint.dataflow.taint.callee_effects import append_places, tells
 from torchrepro_lint.dataflow.taint.context import Sink, TaintedValue, TaintedVariable
 from torchrepro_lint.dataflow.taint.effects import SERIALISERS
 from torchrepro_lint.dataflow.taint.transfer import OrderTaint, file_printed_to
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Message, Reference
 from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Operation, Ref, Subscript
-from torchrepro_lint.syntax.qualified_names import in_project, readable_name
+from torchrepro_lint.syntax.qualified_names import in_project, path_of, readable_name
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import last_identifier, receiver_of
 
@@ -78,7 +80,10 @@ def prepares_data(path: str) -> bool:
 
 def is_data_written(project: TaintFlow, taken: Sink) -> bool:
     """Whether a sink is the content of a file that is written as data, perhaps by a function of the project that appends to it."""
-    return isinstance(taken.node, Call) and (taken.kind == "appended" or writes_data(project, taken.path, taken.node))
+    if not isinstance(taken.node, Call) or taken.kind != "appended":
+        return isinstance(taken.node, Call) and writes_data(project, taken.path, taken.node)
+    places = _destinations(project, taken.path, taken.node)
+    return not any(_DOCUMENTS.fullmatch(each) or tells(posixpath.basename(each)) for each in places)
 
 
 def writes_data(project: TaintFlow, path: str, call: Call) -> bool:
@@ -92,6 +97,8 @@ def writes_data(project: TaintFlow, path: str, call: Call) -> bool:
 def _writes_page(project: TaintFlow, taken: Sink) -> bool:
     """Whether a sink is the text of a page or of a log, which only people read."""
     call = taken.node
+    if taken.kind == "appended":
+        return not is_data_written(project, taken)
     return (
         isinstance(call, Call)
         and last_identifier(call.func) in ("write", "writelines", "write_text", "print")
@@ -100,7 +107,12 @@ def _writes_page(project: TaintFlow, taken: Sink) -> bool:
 
 
 def _destinations(project: TaintFlow, path: str, call: Call) -> Iterator[str]:
-    """The literal ends of the paths that a call may write to: its own arguments, and those of the ``open`` before."""
+    """The literal ends of the paths that a call may write to: its own arguments, and those of the ``open`` before, or of the function of
+    the project that it calls.
+    """
+    for name in filter(in_project, project.names(path, call.func)):
+        for where in append_places(project.resolver, name):
+            yield from _ends(project, path_of(name), where)
     for value in (*(arg.value for arg in call.args), receiver_of(call.func)):
         if value is not None:
             yield from _ends(project, path, value)

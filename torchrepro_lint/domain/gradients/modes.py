@@ -194,7 +194,7 @@ def _in_autograd_function(project: ProgramIndex, function: str) -> bool:
 
 # Endings of the names of base classes. A class that is also a module belongs to a network.
 _DATA_BASES = ("Dataset", "Data", "DataModule", "Transform", "IterDataPipe", "MapDataPipe")
-_DATA_METHODS = ("__getitem__", "__iter__", "__next__", "__call__", "train_dataloader", "get")
+_DATA_METHODS = ("__getitem__", "__iter__", "__next__", "__call__", "train_dataloader")
 # Names of functions that fold several layers into one, for inference only.
 _FOLDING = lazy_pattern(r"_?(fuse|fold|merge|reparam\w*|switch_to_deploy|convert_to_deploy)(_\w+)?")
 # Names of packages and modules that hold only such code. A network in a data module may be trained, one in an export
@@ -215,18 +215,18 @@ def trains_nothing(project: ProgramIndex, function: str) -> bool:
     ancestry = project.resolver.ancestry(owner) if owner else ()
     if owner and project.resolver.is_module_class(owner):
         return False
-    if any(_gives_data(project, each) for each in ancestry[1:]) or any(map(_DATA_MODULES.fullmatch, words)):
+    if any(_gives_data(project, owner, each) for each in ancestry[1:]) or any(map(_DATA_MODULES.fullmatch, words)):
         return True
     return "transforms" in words[:-1] and path.rpartition("/")[0] in _transform_directories(project)
 
 
-def _gives_data(project: ProgramIndex, base: str) -> bool:
-    """Whether a base class is one of data by its name: of the project's own those whose objects are indexed, iterated or called, or whose
-    loaders are asked for. ``TrainerDataset``, a part of a trainer, is none.
+def _gives_data(project: ProgramIndex, owner: str, base: str) -> bool:
+    """Whether a class gives data, by the name of a base: with one of the project's own if its objects are indexed, iterated or called, or
+    its loaders are asked for. A trainer of which ``TrainerDataset`` is a part does not.
     """
     if not simple_name(base).endswith(_DATA_BASES):
         return False
-    methods = (name for word in _DATA_METHODS for name in project.resolver.methods(base, word))
+    methods = (name for word in _DATA_METHODS for name in project.resolver.methods(owner, word))
     return not in_project(base) or any(not name.startswith("builtins.object") for name in methods)
 
 

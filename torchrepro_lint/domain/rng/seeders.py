@@ -260,7 +260,6 @@ _SAVERS = lazy_pattern(
 )
 _SAVING_METHODS = frozenset(
     {"backward", "savefig", "save_pretrained", "save_checkpoint", "to_csv", "to_parquet", "to_pickle", "save_weights"}
-    | {"create_dataset"}
 )
 _OPTIMIZER_WORD = lazy_pattern(r"(?=\w*\Z)(?:\w*optim\w*|opt(_?\w{1,2})?|\w*_opt|scaler|grad_scaler|trainer_[dg])")
 
