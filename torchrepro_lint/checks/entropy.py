@@ -290,7 +290,7 @@ _PARTS = _NUMERIC_PARTS | {"hex", "bytes"}
 # Draws that are no numbers before they are converted. In brackets they are the key of a dictionary, which only identifies.
 _TOKENS = frozenset({"os.urandom", "uuid.uuid1", "uuid.uuid4", "secrets.token_bytes", "secrets.token_hex"})
 _ARRAYS = lazy_pattern(
-    r"(torch|numpy)\.(?!(random\.)?(manual_)?seed|save|distributed|random\.(default_rng|RandomState)).*"
+    r"(torch|numpy)\.(?!(random\.)?(manual_)?seed|save|load|distributed|random\.(default_rng|RandomState)).*"
 )
 _SEEDERS = lazy_pattern(r"(.*\.)?(manual_)?seed(_all|_everything)?|.*\.set_seed|.*\.(default_rng|RandomState|PRNGKey)")
 
@@ -348,8 +348,9 @@ def _data_step(
             return _INDEX, []
         case Operation(op=op) if op in _COMPARISONS:
             return "decides a comparison", []
-        case Operation(op=op) as whole if op in _ARITHMETIC or op in ("if", "or"):
-            return "", [(path, whole)]
+        case Operation(op=op, operands=operands) as whole if op in _ARITHMETIC or op in ("if", "or"):
+            in_text = any(isinstance(each, Constant) and isinstance(each.value, str) for each in operands)
+            return "", [] if in_text else [(path, whole)]
         case Attribute(name=name) as part if name in _PARTS:
             return "", [(path, part)]
         case Comprehension(kind="dict", elements=(key, _)) if key == value:

@@ -241,10 +241,12 @@ def _is_space(names: tuple[str, ...]) -> bool:
 
 
 def _is_space_of_project(context: Context, path: str, sample: Ref) -> bool:
-    """Whether it is a space of an environment, or of a wrapper, of the project: ``env.action_space.sample``."""
-    space = next(at for at, word in enumerate(sample.path) if word in _SPACES)
-    owners = context.project.resolver.object_names(path, sample._replace(path=sample.path[:space]))
-    return any(is_environment(context.project, each) for each in project_classes(owners))
+    """Whether it is the space of an environment that a class of the project only wraps: ``env.action_space.sample``."""
+    space, names = next(at for at, word in enumerate(sample.path) if word in _SPACES), context.project.resolver
+    owners = project_classes(names.object_names(path, sample._replace(path=sample.path[:space])))
+    wrappers = [each for each in owners if any(base.endswith("Wrapper") for base in names.ancestry(each))]
+    own = any([*names.attribute_values(each, sample.path[space])] for each in wrappers)
+    return any(is_environment(context.project, each) for each in wrappers) and not own
 
 
 def _environment_keys(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchrepro_lint.checks.rule import Finding
 from torchrepro_lint.resolve.program_index import CallSite
+from torchrepro_lint.source.files import is_notebook
 from torchrepro_lint.source.text import Edit, Fix, NoFix, Span
 from torchrepro_lint.syntax.qualified_names import in_project
 from torchrepro_lint.syntax.syntax_errors import ASYNC
@@ -35,7 +36,8 @@ def check(context: Context) -> Iterator[Finding]:
         better, fix = f"; write {_NEW}", _fix(offsets)
     elif (renamed | doubled).issuperset(offsets):
         better, fix = f"; remove it where {_NEW} is passed already", NoFix(_BOTH)
-    message = f"{ASYNC} is a keyword since Python 3.7, so this file cannot run; nothing else in it is reported{better}"
+    what = "cell cannot run" if is_notebook(context.path) else "file cannot run; nothing else in it is reported"
+    message = f"{ASYNC} is a keyword since Python 3.7, so this {what}{better}"
     yield Finding("TRL001", _span(offsets[0]), message, fix)
 
 

@@ -179,8 +179,8 @@ def check(checker: Checker, path: str, parsed: ParsedFile, project: Traces) -> C
 
 
 def _is_refused(parsed: ParsedFile) -> bool:
-    """Whether a file has ``async`` as a name, so that no Python since 3.7 runs it."""
-    if ASYNC not in parsed.text:
+    """Whether a file has ``async`` as a name, so that no Python since 3.7 runs it; of a notebook the other cells run."""
+    if ASYNC not in parsed.text or (parsed.source is not None and parsed.source.notebook is not None):
         return False
     from torchrepro_lint.syntax.parse import read_as_names  # few runs parse here
 

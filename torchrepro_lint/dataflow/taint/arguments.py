@@ -123,13 +123,20 @@ class ArgumentTaint:
                 pieces = JOINED if taint.is_unordered else OrderTaint("scalar", ((None, taint),))
                 yield from observe_order(tainted, call, [TaintedValue(path, call, pieces if joined else SCALAR)])
             case "draw" | "load":
-                yield Sink(path, call, "drawn from" if what == "draw" else "passed on")
+                yield from self._drawn(tainted, call) if what == "draw" else [Sink(path, call, "passed on")]
             case "extend" | "append":
                 yield from self._received(tainted, call, spot, what)
             case "unknown" if _depends(taint) and not is_membership_name(_keyword(call, tainted.node)):
                 yield Sink(path, call, "passed on")
                 made_by_pool = last_identifier(call.func) in ("submit", "apply_async")
                 yield from [TaintedValue(path, call, SCALAR)] if made_by_pool else ()
+
+    def _drawn(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
+        """What is drawn from an order: with the same numbers, what stands at other places."""
+        drawn = SCALAR if last_identifier(call.func) == "choice" else container_of(SCALAR)
+        steps: list[TaintStep] = [Sink(tainted.path, call, "drawn from")]
+        steps += [TaintedValue(tainted.path, call, drawn)] if tainted.taint.is_unordered else []
+        yield from observe_order(tainted, call, steps) if tainted.taint.kind == "set" else steps
 
     def _sorted(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
         """What stays tainted after a sort: all if its key ties or differs between machines, else what the elements contain."""

@@ -197,7 +197,21 @@ def _words(statement: Statement) -> str:
 
 # Names of calls that may iterate their arguments.
 _ITERATING_WORDS = frozenset(
-    {"list", "tuple", "enumerate", "iter", "zip", "map", "imap", "starmap", "filter", "reversed", "next", "chain"}
+    {
+        "sample",
+        "list",
+        "tuple",
+        "enumerate",
+        "iter",
+        "zip",
+        "map",
+        "imap",
+        "starmap",
+        "filter",
+        "reversed",
+        "next",
+        "chain",
+    }
     | {"from_iterable", "islice", "cycle", "product", "permutations", "combinations", "join", "deque", "array"}
     | {"asarray", "fromiter", "tensor", "as_tensor", "stack", "cat", "concat", "concatenate", "Series", "Index"}
     | {"DataFrame", "choice", "choices", "sample", "shuffle", "permutation", "fromkeys", "dict"}

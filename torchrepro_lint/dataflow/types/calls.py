@@ -343,7 +343,10 @@ def _of_object(inference: TypeInference, called: AbstractValue, call: Call, poin
         classes = [class_of(each) for each in objects.names if is_instance(each)]
         if objects.complete and len(classes) == len(objects.names) <= limits.MAX_SUBCLASSES:
             made = (class_instance(inference, each) for each in classes)
-            return join_all(*(transfer_functions.module_value(inference, each, call, point) for each in made))
+            found = [transfer_functions.module_value(inference, each, call, point) for each in made]
+            # Where they differ in rank, what else is known of the call says more.
+            same = len({(each.min_ndim, each.max_ndim) for each in found}) == 1
+            return join_all(*found) if same else UNKNOWN
     known = in_project(called.name) or called.kind == "module"
     return transfer_functions.module_value(inference, called, call, point) if known else UNKNOWN
 

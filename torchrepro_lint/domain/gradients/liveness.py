@@ -53,6 +53,7 @@ from torchrepro_lint.syntax.qualified_names import (
     path_of,
     simple_name,
 )
+from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.use_def import ExpressionPosition
 from torchrepro_lint.syntax.visitor import last_identifier, read_expressions, receiver_of, statements, subexpressions
 from torchrepro_lint.trace.builder import Trace
@@ -311,7 +312,8 @@ def used_without_gradient(project: Traces, path: str, made: CallSite) -> bool:
         case (Ref(roots=(root,), path=()),) if root.startswith(locals_prefix(function.name)):
             return _only_used_in_calls(project, path, function, root)
         case (Ref(roots=(root,), path=(_,)),) if is_self(root):
-            return simple_name(made.function) == "__init__" and trains_nothing(project, made.function)
+            trains = has_word(project.files[path].summary.calls, "backward")
+            return not trains and simple_name(made.function) == "__init__" and trains_nothing(project, made.function)
     return False
 
 

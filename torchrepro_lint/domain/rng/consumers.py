@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -20,9 +20,22 @@ from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
-from torchrepro_lint.syntax.control_flow import Guard, holds_always, is_main_test, uncertain_guards
+from torchrepro_lint.syntax.control_flow import is_main_test, uncertain_guards
 from torchrepro_lint.syntax.definitions import targets
-from torchrepro_lint.syntax.nodes import Assign, Call, Constant, Expression, Operation, Ref, Subscript
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Constant,
+    Expression,
+    ExpressionStatement,
+    Loop,
+    Operation,
+    Ref,
+    SimpleStatement,
+    Statement,
+    Subscript,
+    Try,
+)
 from torchrepro_lint.syntax.qualified_names import (
     class_of,
     constructed_class,
@@ -31,6 +44,7 @@ from torchrepro_lint.syntax.qualified_names import (
     is_inherited_constructor,
     is_instance,
     is_nested,
+    is_own,
     is_self,
     module_symbol,
     passes_call,
@@ -40,8 +54,9 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_calls,
 )
+from torchrepro_lint.syntax.scopes import control_flow_position
 from torchrepro_lint.syntax.use_def import flattened_values
-from torchrepro_lint.syntax.visitor import is_none, last_identifier, receiver_of, statements
+from torchrepro_lint.syntax.visitor import is_none, last_identifier, receiver_of, statements, subexpressions
 from torchrepro_lint.trace.events import TraceEvent, guards
 from torchrepro_lint.trace.library_models import trains_or_measures
 from torchrepro_lint.trace.loaded_weights import given_variables, loaded_by, own_weights
@@ -304,63 +319,74 @@ def _is_learned(target: Expression, roots: tuple[str, ...]) -> bool:
     return False
 
 
-# The guards under which the weights of what a variable gets are loaded, by its file and value.
-ModelLoads: TypeAlias = dict[tuple[str, Expression], set[tuple[Guard, ...]]]
+# Methods of a network that leave its numbers as they are.
+_MOVING = frozenset({"eval", "train", "to", "cuda", "cpu", "load_state_dict", "requires_grad_"})
 
 
-def models_loaded_elsewhere(project: ValueFlow, run: Trace) -> ModelLoads:
-    """The networks that modules keep in variables and that other functions, or other modules, load in a trace before it trains: the
-    values of the variables, with their files, and the guards of the loads.
+def models_loaded_elsewhere(project: ValueFlow, run: Trace) -> frozenset[tuple[str, Expression]]:
+    """The networks, with their files, that modules keep in variables and whose weights other functions, or other modules, load in a trace
+    for certain, before anything else is done with them: the values of the variables.
     """
-    found: ModelLoads = {}
+    found: set[tuple[str, Expression]] = set()
+    used: set[str] = set()
     for event in run.trace_events:
         call = event.event.value
         if event.event.kind != "call" or not isinstance(call, Call):
             continue
         if is_backward(call, event.names) or trains_or_measures(event.names):
             break
-        if last_identifier(call.func) == "load_state_dict":
-            for path, made in _models_loaded(project, event, call):
-                found.setdefault((path, made), set()).add(_tests(guards(event)))
-    return found
+        model, word = receiver_of(call.func), last_identifier(call.func)
+        if isinstance(model, Ref) and word == "load_state_dict" and _is_certain(project, event):
+            found.update(_models_loaded(project, event, call, model) if last_identifier(model) not in used else ())
+        elif not (isinstance(model, Ref) and word in _MOVING):
+            for each in subexpressions(call):
+                if isinstance(each, Ref):
+                    imported = each.path[:1] if not any(map(is_own, each.roots)) else ()
+                    used.update(imported, map(simple_name, each.roots))
+    return frozenset(found)
 
 
-def _models_loaded(project: ValueFlow, event: TraceEvent, call: Call) -> Iterator[tuple[str, Expression]]:
+def _is_certain(project: ValueFlow, load: TraceEvent) -> bool:
+    """Whether nothing keeps a call from being made: no test, loop or handler around it or around what leads there, and no return before."""
+    entered = ("", *(step.into for step in load.call_path))
+    events = (*((step.path, step.event) for step in load.call_path), (load.path, load.event))
+    for function, (path, event) in zip(entered, events, strict=True):
+        at = control_flow_position(project.files[path], event.statement.start)
+        plain = isinstance(event.statement, Assign | ExpressionStatement) and event.statement.value == event.value
+        if at is None or not plain or any(not is_main_test(each.value) for each in uncertain_guards(event.guards)):
+            return False
+        inside = (each for body in project.resolver.bodies(function) for each in statements(body)) if function else ()
+        before = (each for each in inside if each.start < event.statement.start)
+        if any(isinstance(spot.parent, Loop | Try) for spot in at.spots) or any(map(_returns, before)):
+            return False
+    return True
+
+
+def _returns(statement: Statement) -> bool:
+    return isinstance(statement, SimpleStatement) and statement.kind == "return"
+
+
+def _models_loaded(project: ValueFlow, event: TraceEvent, call: Call, model: Ref) -> Iterator[tuple[str, Expression]]:
     """What a call loads the weights of, if a module made it for a variable and the call stands elsewhere."""
-    names, model = project.resolver, receiver_of(call.func)
-    if not isinstance(model, Ref):
-        return
+    names = project.resolver
     own = set(own_weights(names.events.of(event.function)))
     for held, _ in loaded_by(names, names.events, event.path, call):
-        values = [*_values_here(project, Closure(event.path, model))] if held == model.access_path else []
+        reaching = project.value_sources.reaching_definitions(Closure(event.path, model), changes=False)
+        sources = [each.value for each in reaching if held == model.access_path and isinstance(each.value, Closure)]
+        values = [found for each in sources for found in project.values(each.path, each.value)]
         if len(values) == 1 and own.isdisjoint((held, each) for each in given_variables(call)):
             [(path, made)] = values
             at_top = any(isinstance(each, Assign) and each.value == made for each in project.files[path].body)
             yield from values if at_top and event.function != module_symbol(path) else ()
 
 
-def _values_here(project: ValueFlow, model: Closure) -> Iterator[tuple[str, Expression]]:
-    """The values of a variable, each with its file, that reach a place."""
-    for each in project.value_sources.reaching_definitions(model, changes=False):
-        if isinstance(each.value, Closure):
-            yield from project.values(each.value.path, each.value.value)
-
-
-def _tests(around: tuple[Guard, ...]) -> tuple[Guard, ...]:
-    """The guards that leave open whether a program does something."""
-    return tuple(each for each in uncertain_guards(around) if not is_main_test(each.value))
-
-
-def is_replaced(made: TraceEvent, loads: ModelLoads) -> bool:
-    """Whether an event draws for a module whose weights are loaded later, wherever the statement of a variable that makes it runs."""
-    around: tuple[Guard, ...] = ()
-    for path, event in (*((step.path, step.event) for step in made.call_path if loads), (made.path, made.event)):
-        around += event.guards
-        if isinstance(event.statement, Assign) and event.statement.value is not None:
-            under = loads.get((path, event.statement.value))
-            if under and holds_always(under, _tests(around)):
-                return True
-    return False
+def is_replaced(made: TraceEvent, loaded: frozenset[tuple[str, Expression]]) -> bool:
+    """Whether a layer is made for a network whose weights are loaded, by the statement of the variable that has it."""
+    if not loaded or not any(each.startswith("torch.nn.") for each in made.names):
+        return False
+    around = (*((step.path, step.event.statement) for step in made.call_path), (made.path, made.event.statement))
+    values = ((path, each.value) for path, each in around if isinstance(each, Assign) and each.value is not None)
+    return not loaded.isdisjoint(values)
 
 
 def is_without_gradient(trace_event: TraceEvent) -> bool:

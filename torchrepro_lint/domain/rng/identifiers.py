@@ -91,14 +91,14 @@ _USES = lazy_pattern(
 
 def without_identifier_draws(project: ValueFlow, effects: RngEffects) -> RngEffects:
     """The effects of a trace, less the draws that only make an identifier, or that weights of the network stand for."""
-    loads = models_loaded_elsewhere(project, effects.run) if "torch" in effects.draws else {}
+    models = models_loaded_elsewhere(project, effects.run) if "torch" in effects.draws else frozenset()
 
     def counts(draw: Draw) -> bool:
         made, call = draw.trace_event, draw.trace_event.event.value
         if not isinstance(call, Call):
             return True
         identifies = any(map(_SCALAR_DRAWS.fullmatch, made.names)) and only_identifies(project, made.path, call)
-        loaded = draw.family == "torch" and (is_replaced(made, loads) or _initialises_once(project, made))
+        loaded = draw.family == "torch" and (is_replaced(made, models) or _initialises_once(project, made))
         return not (identifies or loaded or _is_discarded(draw, call))
 
     for family, draws in list(effects.draws.items()):
