@@ -55,6 +55,7 @@ from torchrepro_lint.syntax.qualified_names import (
     without_calls,
 )
 from torchrepro_lint.syntax.scopes import control_flow_position
+from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.use_def import flattened_values
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, receiver_of, statements, subexpressions
 from torchrepro_lint.trace.events import TraceEvent, guards
@@ -329,7 +330,9 @@ def models_loaded_elsewhere(project: ValueFlow, run: Trace) -> frozenset[tuple[s
     """
     found: set[tuple[str, Expression]] = set()
     used: set[str] = set()
-    for event in run.trace_events:
+    summaries = map(project.resolver.modules.summary, run.paths)
+    loads = any(has_word(each.calls, "load_state_dict") for each in summaries)
+    for event in run.trace_events if loads else ():
         call = event.event.value
         if event.event.kind != "call" or not isinstance(call, Call):
             continue
