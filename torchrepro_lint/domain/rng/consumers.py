@@ -32,7 +32,6 @@ from torchrepro_lint.syntax.nodes import (
     Operation,
     Ref,
     SimpleStatement,
-    Statement,
     Subscript,
     Try,
 )
@@ -330,8 +329,8 @@ def models_loaded_elsewhere(project: ValueFlow, run: Trace) -> frozenset[tuple[s
     """
     found: set[tuple[str, Expression]] = set()
     used: set[str] = set()
-    summaries = map(project.resolver.modules.summary, run.paths)
-    loads = any(has_word(each.calls, "load_state_dict") for each in summaries)
+    summary = project.resolver.modules.summary
+    loads = any(has_word(summary(each).calls, "load_state_dict") for each in run.paths)
     for event in run.trace_events if loads else ():
         call = event.event.value
         if event.event.kind != "call" or not isinstance(call, Call):
@@ -360,13 +359,10 @@ def _is_certain(project: ValueFlow, load: TraceEvent) -> bool:
             return False
         inside = (each for body in project.resolver.bodies(function) for each in statements(body)) if function else ()
         before = (each for each in inside if each.start < event.statement.start)
-        if any(isinstance(spot.parent, Loop | Try) for spot in at.spots) or any(map(_returns, before)):
+        returns = any(isinstance(each, SimpleStatement) and each.kind == "return" for each in before)
+        if returns or any(isinstance(spot.parent, Loop | Try) for spot in at.spots):
             return False
     return True
-
-
-def _returns(statement: Statement) -> bool:
-    return isinstance(statement, SimpleStatement) and statement.kind == "return"
 
 
 def _models_loaded(project: ValueFlow, event: TraceEvent, call: Call, model: Ref) -> Iterator[tuple[str, Expression]]:
