@@ -5,6 +5,7 @@ Where a module runs, and what freezes it, is found by tracking it forward from i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import and_
 
 from torchrepro_lint.domain.gradients.modes import (
@@ -27,7 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Expression,
     Ref,
 )
-from torchrepro_lint.syntax.qualified_names import class_of, path_of
+from torchrepro_lint.syntax.qualified_names import class_of, path_of, simple_name
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.visitor import is_same_reference, last_identifier, statements
 from torchrepro_lint.trace.builder import Trace
@@ -80,11 +81,30 @@ def _calls_in(run: Trace, tracker: ModuleTracker) -> tuple[CallSite, ...]:
 
 def _runs_only_without_gradient(project: ProgramIndex, run: Trace, tracker: ModuleTracker) -> bool:
     """Whether each place that runs a tracked module gets no gradient, and there is one."""
-    runs = _calls_in(run, tracker)
+    sites = [*tracker.run_sites()]
+    runs = [each for each in sites if each.function in run.functions]
     if tracker.escapes or not all(_runs_without_gradient(project, run, site) for site in runs):
         return False
     others = list(tracker.run_sites_elsewhere())
-    return bool(runs or others) and all(_runs_without_gradient(project, run, site) for site in others)
+    known = runs or others or _runs_by_other_methods(project, run, {each.function for each in sites})
+    return bool(known) and all(_runs_without_gradient(project, run, site) for site in others)
+
+
+def _runs_by_other_methods(project: ProgramIndex, run: Trace, functions: Iterable[str]) -> bool:
+    """Whether a trace enters none of some methods, but others of their classes, and only in no-grad mode: of an autoencoder that only
+    encodes, those that decode.
+    """
+    owner = project.resolver.owner
+    classes = {owner(each) for each in functions}
+    entered = [
+        each
+        for each, edges in run.call_edges.items()
+        if owner(each) in classes
+        and simple_name(each) != "__init__"
+        and any(owner(edge.caller) not in classes for edge in edges)
+    ]
+    known = "" not in classes and classes == {owner(each) for each in entered}
+    return bool(entered) and known and all(entered_without_gradient(project, run, each) for each in entered)
 
 
 def _runs_without_gradient(project: ProgramIndex, run: Trace, site: CallSite) -> bool:
