@@ -22,15 +22,14 @@ from torchrepro_lint.domain.rng.identifiers import (
     only_identifies,
     only_makes_identifiers,
 )
-from torchrepro_lint.domain.rng.library_generators import UnrepeatableCall, unrepeatable_calls
-from torchrepro_lint.domain.rng.seeders import (
+from torchrepro_lint.domain.rng.library_generators import (
     SEEDABLE_GENERATORS,
+    UnrepeatableCall,
     generator_seed,
     lacks_seed,
-    nondeterministic_source,
-    passed_seed,
-    seeds_from_entropy,
+    unrepeatable_calls,
 )
+from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed, seeds_from_entropy
 from torchrepro_lint.domain.rng.seeding import seeding_arguments
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import lazy_pattern

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from torchrepro_lint import limits
 from torchrepro_lint.dataflow.constants import describe, parsed_classes
-from torchrepro_lint.domain.rng.seeders import SEEDABLE_GENERATORS, nondeterministic_source, passed_seed
+from torchrepro_lint.domain.rng.library_generators import SEEDABLE_GENERATORS
+from torchrepro_lint.domain.rng.seeders import nondeterministic_source, passed_seed
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import STARTING, launched_call

@@ -217,7 +217,7 @@ class RngEffects:
         if saves_result(self._names, trace_event, call):
             self.results.append(trace_event)
             self._mark_acting(trace_event)
-        elif logs_metric(trace_event.names, call):
+        elif logs_metric(self._names, trace_event, call):
             self._metric_events.append(trace_event)
         self.unknown_seeder = self.unknown_seeder or is_seeding_method(trace_event.names, call)
         for maker in filter(None, map(self._consumers.runs_later, trace_event.names)):

@@ -1,4 +1,5 @@
-"""Library generators: the calls whose result no seed of torch, NumPy or Python makes repeatable, by ``generators.toml``.
+"""Library generators: the calls whose result no seed of torch, NumPy or Python makes repeatable, by ``generators.toml``; and the
+generators of NumPy and Python that take their seed when they are made.
 
 The generator is the library's own and gets no seed, or a seed that changes between runs, or several threads decide.
 """
@@ -26,6 +27,7 @@ from torchrepro_lint.domain.programs import programs_reaching
 from torchrepro_lint.domain.rng.seeders import nondeterministic_source
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import call_candidates
+from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.resolve.program_index import CallSite
 from torchrepro_lint.source.patterns import wildcard_expression
 from torchrepro_lint.syntax.nodes import Call, Collection, Constant, Expression, Record
@@ -35,6 +37,45 @@ from torchrepro_lint.syntax.visitor import is_none, last_identifier, subexpressi
 from torchrepro_lint.trace.traces import Traces
 
 _PROCESSORS = frozenset({"os.cpu_count", "multiprocessing.cpu_count", "os.process_cpu_count", "joblib.cpu_count"})
+
+
+# Generators whose constructor takes entropy without a seed, which is its first argument.
+SEEDABLE_GENERATORS = {
+    "numpy.random.default_rng": "np.random.default_rng",
+    "numpy.random.RandomState": "np.random.RandomState",
+    "numpy.random.mtrand.RandomState": "np.random.RandomState",
+    "numpy.random.SeedSequence": "np.random.SeedSequence",
+    "numpy.random.PCG64": "np.random.PCG64",
+    "numpy.random.PCG64DXSM": "np.random.PCG64DXSM",
+    "numpy.random.MT19937": "np.random.MT19937",
+    "numpy.random.Philox": "np.random.Philox",
+    "numpy.random.SFC64": "np.random.SFC64",
+    "random.Random": "random.Random",
+}
+SEED_WORDS = ("seed", "entropy", "x", "a", "new_seed", "key")
+
+
+def generator_seed(call: Call) -> Expression | None:
+    """The seed of a generator's construction: its first argument, or one named like a seed. LookupError for ``*`` and
+    ``**``.
+    """
+    for arg in call.args:
+        if arg.star:
+            raise LookupError
+        if arg.keyword is None or arg.keyword in SEED_WORDS:
+            return arg.value
+    return None
+
+
+def lacks_seed(names: Names, path: str, call: Call) -> bool:
+    """Whether a call passes no seed, or None on every path."""
+    try:
+        seed = generator_seed(call)
+    except LookupError:
+        return False
+    if seed is None:
+        return True
+    return all(is_none(value) for _, value in names.values(path, seed))
 
 
 class UnrepeatableCall(Record, frozen=True):

@@ -18,7 +18,7 @@ from torchrepro_lint.dataflow.taint.sinks import DATA_WRITERS
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.syntax.binding import known_argument
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref
+from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref, Subscript
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_unresolved,
@@ -157,45 +157,6 @@ _NONDETERMINISTIC_SOURCES = lazy_pattern(
 def is_nondeterministic_name(name: str) -> bool:
     """Whether calling a name returns a new value in each run: the time, entropy, what is made of them by a method."""
     return any(map(_NONDETERMINISTIC_SOURCES.fullmatch, (name, split_call(name)[0])))
-
-
-# Generators whose constructor takes entropy without a seed, which is its first argument.
-SEEDABLE_GENERATORS = {
-    "numpy.random.default_rng": "np.random.default_rng",
-    "numpy.random.RandomState": "np.random.RandomState",
-    "numpy.random.mtrand.RandomState": "np.random.RandomState",
-    "numpy.random.SeedSequence": "np.random.SeedSequence",
-    "numpy.random.PCG64": "np.random.PCG64",
-    "numpy.random.PCG64DXSM": "np.random.PCG64DXSM",
-    "numpy.random.MT19937": "np.random.MT19937",
-    "numpy.random.Philox": "np.random.Philox",
-    "numpy.random.SFC64": "np.random.SFC64",
-    "random.Random": "random.Random",
-}
-SEED_WORDS = ("seed", "entropy", "x", "a", "new_seed", "key")
-
-
-def generator_seed(call: Call) -> Expression | None:
-    """The seed of a generator's construction: its first argument, or one named like a seed. LookupError for ``*`` and
-    ``**``.
-    """
-    for arg in call.args:
-        if arg.star:
-            raise LookupError
-        if arg.keyword is None or arg.keyword in SEED_WORDS:
-            return arg.value
-    return None
-
-
-def lacks_seed(names: Names, path: str, call: Call) -> bool:
-    """Whether a call passes no seed, or None on every path."""
-    try:
-        seed = generator_seed(call)
-    except LookupError:
-        return False
-    if seed is None:
-        return True
-    return all(is_none(value) for _, value in names.values(path, seed))
 
 
 def nondeterministic_source(names: Names, path: str, expression: Expression) -> str | None:
@@ -340,9 +301,15 @@ def _writes_aside(names: Names, trace_event: TraceEvent, call: Call) -> bool:
     )
 
 
-def logs_metric(called: tuple[str, ...], call: Call) -> bool:
-    """Whether a call prints or logs a metric, by its literals and the names of its variables."""
-    return may_log(called, call) and any(_METRIC.search(text) for text in _texts(call))
+def logs_metric(names: Names, trace_event: TraceEvent, call: Call) -> bool:
+    """Whether a call prints or logs a metric, by its literals and the names of its variables; not one that a checkpoint tells."""
+    if not may_log(trace_event.names, call) or not any(_METRIC.search(text) for text in _texts(call)):
+        return False
+    parts = [each for arg in call.args for each in subexpressions(arg.value)]
+    items = [each.value for each in parts if isinstance(each, Subscript) and isinstance(each.value, Ref)]
+    saved = [each for each in items if "torch.load()" in names.names(trace_event.path, each)]
+    others = (each for each in parts if isinstance(each, Ref) and each not in saved)
+    return not saved or any(_METRIC.search(text) for each in others for text in _words(each))
 
 
 def may_log(called: tuple[str, ...], call: Call) -> bool:
@@ -375,9 +342,15 @@ def _texts(call: Call) -> Iterator[str]:
         for each in subexpressions(arg.value):
             if isinstance(each, Constant) and isinstance(each.value, str):
                 yield each.value
-            elif isinstance(each, Ref) and each.path[-1:] not in _ABOUT_FORM:
-                for word in (simple_name(each.roots[0]), *each.path):
-                    yield word.replace("_", " ")
+            elif isinstance(each, Ref):
+                yield from _words(each)
+
+
+def _words(variable: Ref) -> Iterator[str]:
+    """The words of a variable, each as a text, but for what only tells of its form."""
+    if variable.path[-1:] not in _ABOUT_FORM:
+        for word in (simple_name(variable.roots[0]), *variable.path):
+            yield word.replace("_", " ")
 
 
 # An unresolved call named like a seeder may be one: then nothing is reported about the run.
