@@ -144,9 +144,8 @@ class ModuleTracker:
     def _follow_arguments(self, owner: str) -> None:
         """Follow the module into functions of the project that other methods of a class pass it to: ``self.features(image, self.vgg)``."""
         for site in self._project.calls(path_of(owner)):
-            given = any(self._is_module(site.function, arg.value) for arg in site.call.args)
             own = site.function not in self._functions and self._project.resolver.owner(site.function) == owner
-            if given and own:
+            if own and any(self._is_module(site.function, arg.value) for arg in site.call.args):
                 self._bind_parameters(site.function, site.call, self._called(site))
 
     def _called(self, site: CallSite) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchrepro_lint import limits
@@ -178,11 +178,9 @@ class Consumers:
         known = self._classes(row, trace_event, argument)
         if only_evaluates:
             known["module.training"] = False
-        if only_evaluates and (
-            only_in_training_mode(self._names, trace_event)
-            or any(_is_training_flag(argument(word)) for word in ("training", "train"))
-        ):
-            return False
+            flags = [each.path[-1:] for word in ("training", "train") if isinstance(each := argument(word), Ref)]
+            if only_in_training_mode(self._names, trace_event) or ("training",) in flags:
+                return False
         return evaluate(row.when, row.signature, argument, known) is not Truth.FAILS
 
     def _argument_reader(
@@ -233,11 +231,6 @@ class Consumers:
             if isinstance(value, Call)
         )
         return next(made, call)
-
-
-def _is_training_flag(value: Expression | None) -> bool:
-    """``training=self.training``."""
-    return isinstance(value, Ref) and value.path[-1:] == ("training",)
 
 
 def _in_evaluation(value: Expression | None) -> Expression | None:
@@ -328,7 +321,7 @@ def models_loaded_elsewhere(project: ValueFlow, run: Trace) -> frozenset[tuple[s
     for certain, before anything else is done with them: the values of the variables.
     """
     found: set[tuple[str, Expression]] = set()
-    used: set[str] = set()
+    before: list[Call] = []
     summary = project.resolver.modules.summary
     loads = any(has_word(summary(each).calls, "load_state_dict") for each in run.paths)
     for event in run.trace_events if loads else ():
@@ -339,13 +332,18 @@ def models_loaded_elsewhere(project: ValueFlow, run: Trace) -> frozenset[tuple[s
             break
         model, word = receiver_of(call.func), last_identifier(call.func)
         if isinstance(model, Ref) and word == "load_state_dict" and _is_certain(project, event):
-            found.update(_models_loaded(project, event, call, model) if last_identifier(model) not in used else ())
+            models = [*_models_loaded(project, event, call, model)]
+            found.update(models if models and last_identifier(model) not in _used(before) else ())
         elif not (isinstance(model, Ref) and word in _MOVING):
-            for each in subexpressions(call):
-                if isinstance(each, Ref):
-                    imported = each.path[:1] if not any(map(is_own, each.roots)) else ()
-                    used.update(imported, map(simple_name, each.roots))
+            before.append(call)
     return frozenset(found)
+
+
+def _used(calls: Iterable[Call]) -> set[str]:
+    """The variables that calls use, and the names imported with their module."""
+    used = [each for call in calls for each in subexpressions(call) if isinstance(each, Ref)]
+    imported = {word for each in used if not any(map(is_own, each.roots)) for word in each.path[:1]}
+    return imported.union(simple_name(root) for each in used for root in each.roots)
 
 
 def _is_certain(project: ValueFlow, load: TraceEvent) -> bool:
