@@ -161,8 +161,8 @@ def _line_break_needed(call: Call, text: str, more: int) -> str:
     if end - start + len(", ") + more <= max(_LINE_LENGTH, min(lines.longest, _LONGEST_LINE)):
         return ""
     inside = text[call.open : call.args[-1].start]
-    if has_line_end(inside):
-        return last_indent(inside)
+    if indent := last_indent(inside):  # also below a line that ends with a backslash
+        return indent
     column = call.open - lines.start_of_line(call.open)
     return f"{newline(text)}{' ' * column}" if column <= _LINE_LENGTH // 2 else ""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from torchrepro_lint.checks.fixes.arguments import append_argument, replace_argument
 from torchrepro_lint.checks.fixes.checksums import checksum_edits, hashed_kind
 from torchrepro_lint.checks.fixes.import_block import ensure_import
+from torchrepro_lint.checks.fixes.insertions import fix_in
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SEED_NAME
 from torchrepro_lint.checks.fixes.removals import remove_statement
-from torchrepro_lint.checks.fixes.seeding import fix_in
 from torchrepro_lint.checks.fixes.written_seed import WrittenSeed, written_seed
 from torchrepro_lint.checks.repetition import runs_often
 from torchrepro_lint.domain.programs import programs_reaching

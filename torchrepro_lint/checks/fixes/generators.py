@@ -6,7 +6,6 @@ worker. What several fixes of a file need is computed once.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import count
@@ -25,6 +24,7 @@ from torchrepro_lint.domain.loaders.constructions import (
 )
 from torchrepro_lint.domain.loaders.fetch_effects import unseeded_worker_draws
 from torchrepro_lint.query.database import query
+from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.binding import known_argument
@@ -36,6 +36,7 @@ from torchrepro_lint.syntax.nodes import (
     DefinitionStatement,
     Expression,
     Function,
+    If,
     Lambda,
     Loop,
     Record,
@@ -215,6 +216,10 @@ def generator_edits(project: Traces, path: str, call: Call) -> tuple[Edit, ...] 
         and _DEFAULT_GENERATORS.isdisjoint(project.names(path, given.value))
     ):
         return NoFix("the generator is created elsewhere; seed it there")
+    if _may_compute_on_gpu(project):
+        return NoFix(
+            "torch's default device may be a GPU here, and only the author can say which one the generator needs"
+        )
     if caller_may_pass_generator(project, path, call):
         return NoFix("callers may pass a generator through **, so they choose the seed")
     loader = _enclosing_loader(project, path, call)
@@ -225,6 +230,30 @@ def generator_edits(project: Traces, path: str, call: Call) -> tuple[Edit, ...] 
         return (_pass_generator(project, path, call, word),)
     made = _make_generator(project, path, position, loader)
     return made if isinstance(made, NoFix) else (*made.edits, _pass_generator(project, path, call, made.word))
+
+
+@query()
+def _may_compute_on_gpu(project: Traces) -> bool:
+    """Whether the project may make tensors on a GPU by default: there a loader's permutation needs a generator of that device."""
+    candidates = call_candidates(project.resolver, _DEVICE_SETTERS)
+    given = (
+        arg.value
+        for path in candidates.paths
+        for site in project.calls_by(path, candidates.words)
+        if not _DEVICE_SETTERS.isdisjoint(map(simple_name, site.names))
+        for arg in site.call.args
+    )
+    return not all(_names_cpu(each) for each in given)
+
+
+def _names_cpu(value: Expression) -> bool:
+    """``"cpu"``, ``"torch.FloatTensor"``, ``torch.DoubleTensor``; and None, which is torch's own default."""
+    text = str(value.value) if isinstance(value, Constant) else ".".join(value.path) if isinstance(value, Ref) else ""
+    return _CPU.fullmatch(text) is not None
+
+
+_DEVICE_SETTERS = frozenset({"set_default_device", "set_default_tensor_type"})
+_CPU = lazy_pattern(r"cpu|None|(torch\.)?[A-Z]\w*Tensor")
 
 
 def _enclosing_loader(project: Traces, path: str, call: Call) -> Call:
@@ -297,21 +326,24 @@ def _generators_above(project: Traces, path: str) -> dict[int, _Above]:
 
 
 def _count_above(project: Traces, path: str) -> Iterator[tuple[int, _Above]]:
-    created = [
-        (site.call.start, site.function, "")
-        for site in project.calls(path)
-        if "torch.Generator" in site.names and not site.call.args
-    ]
-    for start in _calls_needing(project, path):
+    made = {
+        site.call.start: "" for site in project.calls(path) if "torch.Generator" in site.names and not site.call.args
+    }
+    created: dict[int, tuple[Function | None, str, frozenset[tuple[int, bool]]]] = {}
+    for start in sorted({*made, *_calls_needing(project, path)}):
         if (position := position_at(project, path, start)) is not None:
-            function = f"{path}{position.function.name if position.function else ':'}"
-            created.append((start, function, _generator_name(position.spots[-1].statement)))
-    counted: Counter[tuple[str, str]] = Counter()
-    for start, function, word in sorted(created):
+            word = made.get(start, _generator_name(position.spots[-1].statement))
+            tests = [(each.parent, each.block) for each in position.spots]
+            branches = frozenset((test.start, block == test.body) for test, block in tests if isinstance(test, If))
+            created[start] = position.function, word, branches
+    for start, (function, word, branches) in created.items():
+        # What stands in another branch of a test is not there, too.
+        others = {(at, not first) for at, first in branches}
+        above = [
+            each for at, each in created.items() if at < start and each[0] == function and others.isdisjoint(each[2])
+        ]
         if word:
-            yield start, _Above(counted[function, "*"], counted[function, word])
-            counted[function, word] += 1
-        counted[function, "*"] += 1
+            yield start, _Above(len(above), sum(each[1] == word for each in above))
 
 
 def _unused_name(project: Traces, path: str, position: ControlFlowPosition, call: Call) -> str:

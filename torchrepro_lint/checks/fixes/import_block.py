@@ -23,6 +23,7 @@ from torchrepro_lint.source.text import Edit, Span, lines_of
 from torchrepro_lint.syntax.control_flow import StaticContext, constant_truth, is_main_test
 from torchrepro_lint.syntax.nodes import (
     Assign,
+    Call,
     DefinitionStatement,
     ExpressionStatement,
     Function,
@@ -37,19 +38,24 @@ from torchrepro_lint.syntax.nodes import (
     span,
 )
 from torchrepro_lint.syntax.qualified_names import last_word, top_package
-from torchrepro_lint.syntax.visitor import statements
+from torchrepro_lint.syntax.visitor import expressions_within, statements
 
 
 def only_imports(statement: Statement) -> bool:
-    """Whether a statement is an import, or a ``try`` or ``if`` around imports."""
+    """Whether a statement is an import, or a ``try`` or ``if`` around imports, with what says whether they are there."""
     if not isinstance(statement, (Try, If)):
         return isinstance(statement, Import)
     if isinstance(statement, If) and is_main_test(statement.test):
         return False
     inner = [each for each in statements((statement,)) if each != statement]
-    return any(isinstance(each, Import) for each in inner) and not any(
-        isinstance(each, DefinitionStatement) for each in inner
-    )
+    return any(isinstance(each, Import) for each in inner) and all(map(_goes_with_imports, inner))
+
+
+def _goes_with_imports(statement: Statement) -> bool:
+    """``pass``, ``HAS_APEX = False``, ``print("install apex")``, and not ``dataset = Dataset(path)``."""
+    if isinstance(statement, Assign):
+        return not any(isinstance(each, Call) for each in expressions_within(statement))
+    return isinstance(statement, (Import, Try, If, SimpleStatement, ExpressionStatement))
 
 
 def imports_torch(statement: Statement) -> bool:
@@ -164,6 +170,13 @@ def insert_import(tree: SyntaxTree, text: str, statement: str) -> Edit:
     module = statement.split()[1]
     wanted = _import_kind(module)
     alike = [each for each in opening if _import_kinds(each) == {wanted}]
+    if wanted and not alike and (last := last_of_block(tree.body)) is not None:
+        # Below a statement that has to come early, such as a filter of warnings, the block goes on.
+        alike = [each for each in tree.body if isinstance(each, Import) and _import_kinds(each) == {wanted}]
+        alike = [each for each in alike if each.end <= last.end]
+        opening = (
+            [each for each in tree.body if isinstance(each, Import) and each.end <= last.end] if alike else opening
+        )
     if (
         wanted == "standard"
         and not alike

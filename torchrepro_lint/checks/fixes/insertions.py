@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from torchrepro_lint.checks.fixes.comments import below_comments, comments_above, is_heading
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.source.text import Edit, Span, lines_of
+from torchrepro_lint.source.text import Edit, Fix, Span, lines_of
 from torchrepro_lint.syntax.nodes import Import, Record, SyntaxTree
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
@@ -267,3 +267,9 @@ def means_builtin(project: Traces, path: str, word: str) -> bool:
     if shadowed(tree, word) or any(word == taken for taken, _ in tree.exports):
         return False
     return not any(map(in_project, project.resolver.modules.attribute(path, word) or ()))
+
+
+def fix_in(path: str, own: str, title: str, edits: tuple[Edit, ...]) -> Fix:
+    """An unsafe fix with edits of one file, which may not be the finding's ``own``."""
+    here, elsewhere = (edits, ()) if path == own else ((), ((path, edits),))
+    return Fix(title, here, safe=False, elsewhere=elsewhere)

@@ -7,63 +7,26 @@ from collections.abc import Iterator, Mapping
 
 from torchrepro_lint.checks.fixes.cells import in_one_cell
 from torchrepro_lint.checks.fixes.comments import comments_above, own_comments
+from torchrepro_lint.checks.fixes.drawn_seed import fix_drawn
 from torchrepro_lint.checks.fixes.insertions import line_end, newline
 from torchrepro_lint.checks.fixes.seed_place import entry_place, entry_positions, first_offset
-from torchrepro_lint.checks.fixes.seeding import fix_drawn, fix_start
+from torchrepro_lint.checks.fixes.seeding import fix_start
 from torchrepro_lint.domain.programs import Program
 from torchrepro_lint.domain.rng.effects import Draw, Seed
-from torchrepro_lint.domain.rng.seeding import only_seeds
+from torchrepro_lint.domain.rng.seeding import is_seeding_statement
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Lines, NoFix, Span, lines_of
 from torchrepro_lint.syntax.definitions import targets
 from torchrepro_lint.syntax.nodes import (
-    Assign,
-    Call,
-    Constant,
     DefinitionStatement,
-    ExpressionStatement,
-    If,
     Import,
     Record,
     Ref,
     Statement,
 )
-from torchrepro_lint.syntax.scopes import BlockPosition, ControlFlowPosition, control_flow_position, in_loop, is_elif
-from torchrepro_lint.syntax.visitor import blocks, body_expressions, statements, subexpressions
+from torchrepro_lint.syntax.scopes import BlockPosition, ControlFlowPosition, in_loop, is_elif
+from torchrepro_lint.syntax.visitor import body_expressions, statements, subexpressions
 from torchrepro_lint.trace.traces import Traces
-
-_BACKEND_FLAGS = "torch.backends."
-
-
-def last_seeding_statement(project: Traces, path: str, seeding: Statement) -> Statement:
-    """The last of the statements after a seeding one that also only seed or set torch's flags."""
-    position = control_flow_position(project.files[path], seeding.start)
-    if position is None:
-        return seeding
-    block_position, last = position.spots[-1], seeding
-    for statement in block_position.block[block_position.at + 1 :]:
-        if not is_seeding_statement(project, path, statement):
-            break
-        last = statement
-    return last
-
-
-def is_seeding_statement(project: Traces, path: str, statement: Statement) -> bool:
-    """Whether a statement only seeds or sets torch's flags, in a branch or not."""
-    match statement:
-        case ExpressionStatement(value=Call() as call):
-            return only_seeds(project, path, call)
-        case Assign(targets=targets, value=Constant() | Ref()):
-            return all(
-                any(name.startswith(_BACKEND_FLAGS) for name in project.names(path, target)) for target in targets
-            )
-        case If(orelse=()):
-            return any(
-                only_seeds(project, path, each.value)
-                for each in statements((statement,))
-                if isinstance(each, ExpressionStatement) and isinstance(each.value, Call)
-            ) and all(is_seeding_statement(project, path, each) for block in blocks(statement) for each in block)
-    return False
 
 
 class _Move(Record, frozen=True):

@@ -41,7 +41,7 @@ from torchrepro_lint.syntax.qualified_names import (
 from torchrepro_lint.syntax.scopes import ControlFlowPosition, function_at
 from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, statements
 from torchrepro_lint.trace.contexts import passes_own_arguments
-from torchrepro_lint.trace.events import CallFrame, is_conditional
+from torchrepro_lint.trace.events import CallFrame, TraceEvent, is_conditional
 from torchrepro_lint.trace.traces import Traces
 
 _ARITHMETIC = frozenset({"+", "-", "*", "%", "^", "//"})
@@ -74,9 +74,19 @@ def seed_origins(
     return project.remembered("seed origins", key, lambda: list(_find_origins(project, effects, families)))
 
 
+_DATASETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDataset"})
+
+
+def seeds_dataset(project: Traces, seed: TraceEvent) -> bool:
+    """Whether a dataset seeds for a purpose of its own, such as its split: that seed is not the program's."""
+    owner = project.resolver.owner(seed.function)
+    return bool(owner) and not _DATASETS.isdisjoint(project.resolver.ancestry(owner))
+
+
 def _find_origins(project: Traces, effects: RngEffects, families: Sequence[str]) -> Iterator[SeedOrigin]:
     for family in families:
-        for seed in sorted(effects.seeds.get(family, ()), key=lambda each: each.order):
+        seeds = (each for each in effects.seeds.get(family, ()) if not seeds_dataset(project, each.trace_event))
+        for seed in sorted(seeds, key=lambda each: each.order):
             value = seed_of_event(project, seed.trace_event)
             if value is not None:
                 event = seed.trace_event

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
 from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragraph, insert_statement, newline
-from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, own_seed
+from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, binds, own_seed
 from torchrepro_lint.checks.fixes.seed_constants import module_constant
 from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins
 from torchrepro_lint.checks.repetition import function_runs_often
@@ -39,6 +39,7 @@ from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent, guards, prefix_and_rest
 from torchrepro_lint.trace.traces import Traces
 
+_WORD = lazy_pattern(r"\w+")
 _MAIN_NAMES = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})
 
 
@@ -60,14 +61,14 @@ def entry_place(project: Traces, program: Program, trace_event: TraceEvent) -> S
     if place.seed.text != FALLBACK:
         return _for_each_rank(project, program, place, trace_event)
     origins = seed_origins(project, program.effects)
-    written = _written_at_start(project, program.entry.path, place.position, origins)
+    written = _written_in_scope(project, program.entry.path, place.position, origins)
     if written is not None:
-        return place._replace(seed=SeedValue(written, None))
-    constant = next((found for each in origins if (found := constant_of(each)) is not None), None)
-    if origins and constant is None:
+        return place._replace(seed=written)
+    constants = [constant_of(each) for each in origins]
+    if None in constants:
         return NoFix("the seed of the program is not in scope where the first draw is reached")
-    if constant is not None:
-        place = place._replace(seed=SeedValue(str(constant), None))
+    if constants:
+        place = place._replace(seed=SeedValue(str(constants[0]), None))
     return _for_each_rank(project, program, place, trace_event)
 
 
@@ -100,15 +101,22 @@ def _runs_for_each_item(project: Traces, path: str, position: ControlFlowPositio
     return position.function is not None and function_runs_often(project, path, position)
 
 
-def _written_at_start(
+def _written_in_scope(
     project: Traces, path: str, home: ControlFlowPosition, origins: Sequence[SeedOrigin]
-) -> str | None:
-    """A seed of the program as the start of its main function can write it; a literal is not repeated here."""
-    block = home.spots[0].block
-    scope = SeedScope(project, path, ControlFlowPosition(home.function, (BlockPosition(block, 0, None),)))
-    usable = (each for each in origins if not each.conditional and constant_of(each) is None)
-    texts = (scope.written(each) for each in usable if home.function is not None)
-    return next((each for each in texts if each is not None), None)
+) -> SeedValue | None:
+    """A seed of the program as the start of its main function can write it, or the place below the statement that binds what it needs;
+    a literal is not repeated here.
+    """
+    usable = [each for each in origins if not each.conditional and constant_of(each) is None]
+    start = ControlFlowPosition(home.function, (BlockPosition(home.spots[0].block, 0, None),))
+    for position in (start, home) if home.function is not None else (home,):
+        scope = SeedScope(project, path, position)
+        for text in filter(None, map(scope.written, usable)):
+            word = _WORD.match(text)
+            after = next((each for each in reversed([*position.before]) if word and binds(each, word[0])), None)
+            if position == start or after is not None:
+                return SeedValue(text, after)
+    return None
 
 
 def _common_positions(program: Program, positions: list[ControlFlowPosition]) -> list[ControlFlowPosition]:
@@ -117,7 +125,11 @@ def _common_positions(program: Program, positions: list[ControlFlowPosition]) ->
     for position in positions:
         for number, spot in enumerate(position.spots):
             branch = spot.parent if isinstance(spot.parent, If) and not is_main_test(spot.parent.test) else None
-            if branch and not _all_draws_under(program, branch, "if" if spot.block == branch.body else "else"):
+            kind = "if" if branch and spot.block == branch.body else "else"
+            home = f"{program.entry.path}{position.function.name if position.function else ':'}"
+            if branch and not (
+                _all_draws_under(program, branch, kind) and _is_entered_only_under(program, home, branch, kind)
+            ):
                 return [*found, ControlFlowPosition(position.function, position.spots[:number])]
         found.append(position)
     return found
@@ -132,6 +144,25 @@ def _all_draws_under(program: Program, test: If, branch: str) -> bool:
         if family not in effects.seeds
         for draw in draws
     )
+
+
+def _is_entered_only_under(program: Program, home: str, test: If, branch: str) -> bool:
+    """Whether all calls that lead from a function to the draws stand in one branch of a test: of several that lead to one draw, a trace
+    has only the first.
+    """
+    edges, entered = program.run.call_edges, {home}
+    seeded = program.effects.seeds
+    draws = (each for family, some in program.effects.draws.items() if family not in seeded for each in some)
+    todo = {each.trace_event.function for each in draws} - entered
+    while todo:
+        entered.add(function := todo.pop())
+        for edge in edges.get(function, ()):
+            if any(each.value == test.test and each.kind == branch for each in edge.event.guards):
+                continue
+            if edge.caller == home:
+                return False
+            todo.update({edge.caller} - entered)
+    return True
 
 
 # Parameters and variables that hold the number of a process.
@@ -174,7 +205,7 @@ def _for_each_rank(project: Traces, program: Program, place: SeedPlace, trace_ev
             return NoFix("each process of the run needs its own seed, and no rank is in scope where the run starts")
         rank, statement = bound
         after = statement if after is None or after.start < statement.start else after
-    if re.search(rf"\b{rank}\b", text):
+    if re.search(rf"\b{re.escape(rank)}\b", text):
         return place
     plain = rank if text == FALLBACK else f"({text}) + {rank}" if " if " in text else f"{text} + {rank}"
     return place._replace(seed=SeedValue(plain, after))
@@ -190,19 +221,28 @@ def _index_of_process(project: Traces, path: str, position: ControlFlowPosition,
 
 
 def _rank_option(project: Traces, program: Program, position: ControlFlowPosition, seed: str) -> str | None:
-    """The option of the rank beside that of the seed, declared by the program or read in the function: ``args.local_rank``."""
+    """The option of the rank beside that of the seed, declared by the program or read in the function: ``args.local_rank``. Where there
+    is no seed, that of a parameter; one that is -1 for a single process goes up by one, since NumPy takes no negative seed.
+    """
     options = project.resolver.options
+    params = position.function.params if position.function else ()
+    holders = [each.name for each in params] if seed == FALLBACK else [qualifier_of(seed)]
+    read = [
+        (last_identifier(each._replace(path=())), each.path[0])
+        for each in body_expressions(position.body)
+        if isinstance(each, Ref) and len(each.path) == 1
+    ]
     declared = options.declared_in(program.entry.path) or tuple(
         option for path in sorted(program.run.paths) for option in options.declared_in(path)
     )
-    holder = qualifier_of(seed)
-    read = (
-        each.path[0]
-        for each in body_expressions(position.body)
-        if isinstance(each, Ref) and len(each.path) == 1 and last_identifier(each._replace(path=())) == holder
-    )
-    words = [*sorted({each.word for each in declared}), *read] if holder.isidentifier() else []
-    return next((f"{holder}.{each}" for each in words if _RANK.fullmatch(each) and not each.startswith("gpu")), None)
+    beside = sorted({each.word for each in declared}) if seed != FALLBACK and holders[0].isidentifier() else []
+    found = [*((holders[0], each) for each in beside), *(each for each in read if each[0] in holders)]
+    rank = next((each for each in found if _RANK.fullmatch(each[1]) and not each[1].startswith("gpu")), None)
+    if rank is None:
+        return None
+    defaults = (each.default for each in options.named(rank[1]))
+    alone = any(isinstance(each, Constant) and each.value == -1 for each in defaults)
+    return ".".join(rank) + (" + 1" if alone and seed == FALLBACK else "")
 
 
 def _rank_bound_before(position: ControlFlowPosition) -> tuple[str, Statement] | None:

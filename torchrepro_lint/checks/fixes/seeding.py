@@ -1,7 +1,4 @@
-"""The fixes of TRL101 to TRL103 and TRL110: seed beside an existing seeding call, or where the program starts.
-
-A seed that is itself drawn, ``args.seed = random.randint(1, 10000)``, is replaced by a constant.
-"""
+"""The fixes of TRL101 to TRL103 and TRL110: seed beside an existing seeding call, or where the program starts."""
 
 from __future__ import annotations
 
@@ -9,8 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from torchrepro_lint.checks.fixes.arguments import append_argument
+from torchrepro_lint.checks.fixes.drawn_seed import fix_drawn
 from torchrepro_lint.checks.fixes.import_block import ensure_import
-from torchrepro_lint.checks.fixes.insertions import free_name, insert_below, insert_paragraph, shadowed
+from torchrepro_lint.checks.fixes.insertions import fix_in, free_name, insert_below, insert_paragraph, shadowed
 from torchrepro_lint.checks.fixes.program_seed import (
     CONSTANT,
     FALLBACK,
@@ -18,18 +16,22 @@ from torchrepro_lint.checks.fixes.program_seed import (
     SEED_NAME,
     binds,
 )
+from torchrepro_lint.checks.fixes.seed_origins import seeds_dataset
 from torchrepro_lint.checks.fixes.seed_place import SeedPlace, entry_place, insert_lines
 from torchrepro_lint.checks.fixes.written_seed import written_seed
 from torchrepro_lint.checks.repetition import runs_often
 from torchrepro_lint.domain.programs import Program, effects_in
 from torchrepro_lint.domain.rng.effects import Draw, RngEffects, Seed
-from torchrepro_lint.domain.rng.seeders import is_temporary
-from torchrepro_lint.domain.rng.seeding import PartlySeeded, seeding_functions, seeding_parameters
+from torchrepro_lint.domain.rng.seeders import PLAIN_SEEDERS, is_temporary
+from torchrepro_lint.domain.rng.seeding import (
+    PartlySeeded,
+    last_seeding_statement,
+    seeding_functions,
+    seeding_parameters,
+)
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix, join_insertions
 from torchrepro_lint.syntax.nodes import (
-    Arg,
-    Assign,
     Call,
     Constant,
     DefinitionStatement,
@@ -51,11 +53,6 @@ from torchrepro_lint.trace.call_paths import are_exclusive, process_starts
 from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
 from torchrepro_lint.trace.traces import Traces
 
-_TORCH = ("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all")
-# Calls whose one argument is a seed as an integer.
-PLAIN_SEEDERS = frozenset(
-    (*_TORCH, "torch.cuda.random.manual_seed", "torch.cuda.random.manual_seed_all", "numpy.random.seed", "random.seed")
-)
 # For each family its modules, the usual short name and the call; in the order in which they are written. The first of the
 # modules is imported where the file has none.
 _SEED_CALLS = {
@@ -63,7 +60,6 @@ _SEED_CALLS = {
     "numpy": (("numpy", "np", "{}.random.seed"), ("numpy.random", "npr", "{}.seed")),
     "torch": (("torch", "", "{}.manual_seed"),),
 }
-_DATASETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDataset"})
 _ABOUT_SEEDS = lazy_pattern(r"seed|determin|reprod|repeat|debug", re.IGNORECASE)
 
 
@@ -118,7 +114,7 @@ def seed_beside(project: Traces, seed: Seed, families: Sequence[str]) -> tuple[s
     if isinstance(value, Constant) and isinstance(value.value, int) and not 0 <= value.value < SEED_LIMIT:
         written = f"{written} % 2**32"
     inside = split_name(seed.trace_event.function)[2]
-    above = span(seed.trace_event.event.statement)
+    above = span(last_seeding_statement(project, path, seed.trace_event.event.statement, flags=False))
     place = f":{inside}" if inside else ""
     found = seeding_lines(tree, text, families, written, place, above.end, repeats=" if " not in written)
     return path, join_insertions((*found.imports, insert_below(text, above, found.lines)))
@@ -158,8 +154,8 @@ def _is_incidental(project: Traces, trace_event: TraceEvent, draw: TraceEvent) -
     """Whether a call seeds for a purpose of its own: of a dataset's samples, or under a test a constant or another seed than that of the
     program, such as that of a split.
     """
-    call, owner = trace_event.event.value, project.resolver.owner(trace_event.function)
-    if owner and not _DATASETS.isdisjoint(project.resolver.ancestry(owner)):
+    call = trace_event.event.value
+    if seeds_dataset(project, trace_event):
         return True
     if not (isinstance(call, Call) and is_conditional(trace_event, draw)):
         return False
@@ -175,12 +171,6 @@ def _is_incidental(project: Traces, trace_event: TraceEvent, draw: TraceEvent) -
     return not any(_ABOUT_SEEDS.search(word) for each in read for word in (*each.roots, *each.path))
 
 
-def fix_in(path: str, own: str, title: str, edits: tuple[Edit, ...]) -> Fix:
-    """An unsafe fix with edits of one file, which may not be the finding's ``own``."""
-    here, elsewhere = (edits, ()) if path == own else ((), ((path, edits),))
-    return Fix(title, here, safe=False, elsewhere=elsewhere)
-
-
 def _is_repeatable(part: Expression) -> bool:
     match part:
         case Constant(value=value):
@@ -192,70 +182,6 @@ def _is_repeatable(part: Expression) -> bool:
         case Operation(op=op):
             return op not in ("await", "yield", ":=", "f", "*")
     return isinstance(part, Ref)
-
-
-_NO_DEFAULT = "the program draws a seed when its user gives none, and only its author can choose a default"
-_INTEGER_DRAWS = lazy_pattern(r"random\.(randint|randrange|getrandbits)|numpy\.random\.randint")
-
-
-def fix_drawn(project: Traces, program: Program, draw: Draw) -> Fix | NoFix | None:
-    """Write a constant for a draw whose result is a seed; None where it is something else, or may be no plain number.
-
-    A seed that the user can give, and that is drawn only where they give none, stays drawn.
-    """
-    statement, call = draw.trace_event.event.statement, draw.trace_event.event.value
-    if _is_drawn_for_none(project, draw.trace_event):
-        return NoFix(_NO_DEFAULT)
-    if not isinstance(statement, Assign) or statement.op not in ("=", ":") or statement.value is None or call is None:
-        return None
-    if not all(SEED_NAME.fullmatch(last_identifier(target)) for target in statement.targets):
-        return None
-    drawn = _drawn_part(statement.value, call)
-    if drawn is None or not _is_number(project, draw.trace_event.path, drawn):
-        return None
-    if drawn != statement.value or _is_tested(draw.trace_event, statement.targets):
-        return NoFix(_NO_DEFAULT)
-    edit = Edit(span(drawn), FALLBACK)
-    return fix_in(draw.trace_event.path, program.entry.path, f"Use {FALLBACK} as the seed", (edit,))._replace(
-        seeds=True
-    )
-
-
-def _is_drawn_for_none(project: Traces, trace_event: TraceEvent) -> bool:
-    """Whether a draw is itself what seeds where no seed is given: ``if seed is None: torch.manual_seed(randint(…))``."""
-    match trace_event.event.statement:
-        case ExpressionStatement(value=Call(func=func, args=(Arg(value=drawn),))) if drawn == trace_event.event.value:
-            tests = (guard.value for guard in trace_event.event.guards if guard.kind in ("if", "else"))
-            read = (each for test in tests for each in subexpressions(test) if isinstance(each, Ref))
-            seeds = not PLAIN_SEEDERS.isdisjoint(project.names(trace_event.path, func))
-            return seeds and any(SEED_NAME.fullmatch(last_identifier(each)) for each in read)
-    return False
-
-
-def _is_tested(trace_event: TraceEvent, targets: Sequence[Expression]) -> bool:
-    """Whether a test around an event reads one of some variables: ``if args.seed is None``."""
-    read = {each.access_path for each in targets if isinstance(each, Ref)}
-    tests = (guard.value for guard in trace_event.event.guards if guard.kind in ("if", "else"))
-    return any(isinstance(each, Ref) and each.access_path in read for test in tests for each in subexpressions(test))
-
-
-def _drawn_part(value: Expression, call: Expression) -> Expression | None:
-    """The part of ``args.seed or random.randint(…)`` that draws; the test of a conditional expression does not count."""
-    if isinstance(value, Operation) and value.op in ("or", "if"):
-        found = [each for each in value.operands[-2:] if each.start <= call.start < each.end]
-        return _drawn_part(found[0], call) if found else None
-    return value if value.start <= call.start < value.end else None
-
-
-def _is_number(project: Traces, path: str, drawn: Expression) -> bool:
-    """``random.randint(…)``, ``int(…)``, ``….item()``: a plain number, and no tensor or array."""
-    if not isinstance(drawn, Call):
-        return False
-    names = project.names(path, drawn.func)
-    sized = len(drawn.args) > 2 or any(arg.keyword == "size" for arg in drawn.args)
-    return last_identifier(drawn.func) == "item" or any(
-        name == "builtins.int" or (_INTEGER_DRAWS.fullmatch(name) is not None and not sized) for name in names
-    )
 
 
 def fix_program(project: Traces, program: Program, draws: Sequence[tuple[str, Draw]]) -> Fix | NoFix:
@@ -312,15 +238,19 @@ class SeedHelper(Record, frozen=True):
 
 
 def seed_helper(project: Traces, path: str, families: Sequence[str]) -> SeedHelper | None:
-    """The function of the project, defined or imported in a file, that is named after seeds, seeds families unconditionally, and
-    neither draws nor trains. It takes the seed first, or nothing.
+    """The function of the project, defined or imported in a file, also by a star, that is named after seeds, seeds families
+    unconditionally, and neither draws nor trains. It takes the seed first, or nothing.
     """
-    tree = project.files[path]
-    for word, names in tree.exports:
+    tree, modules = project.files[path], project.resolver.modules
+    starred = {
+        word: (f"?{word}",) for file in modules.starred(path) if file != path for word, _ in project.files[file].exports
+    }
+    for word, names in {**starred, **dict(tree.exports)}.items():
         if not _ABOUT_SEEDS.search(word):
             continue
-        for target in project.resolver.modules.resolve(path, names[0]) if len(names) == 1 else ():
-            bound = next((each for each in tree.body if binds(each, word)), None)
+        local = "*" if names == starred.get(word) else word
+        for target in modules.resolve(path, names[0]) if len(names) == 1 else ():
+            bound = next((each for each in reversed(tree.body) if binds(each, local)), None)
             if bound is None or not in_project(target) or target not in seeding_functions(project, path_of(target)):
                 continue
             effects = effects_in(project, target)

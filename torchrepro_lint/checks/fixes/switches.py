@@ -22,16 +22,16 @@ from torchrepro_lint.checks.fixes.import_block import (
     last_of_block,
     only_imports,
 )
-from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragraph, insert_statement, newline
-from torchrepro_lint.checks.fixes.late_seeding import last_seeding_statement
+from torchrepro_lint.checks.fixes.insertions import fix_in, insert_below, insert_paragraph, insert_statement, newline
 from torchrepro_lint.checks.fixes.outdated_comments import SPEED, outdated_comment_behind, outdated_comments
 from torchrepro_lint.checks.fixes.removals import remove_statement
 from torchrepro_lint.checks.fixes.seed_place import insert_lines, start_place
-from torchrepro_lint.checks.fixes.seeding import bound_from, existing_seed, fix_in
+from torchrepro_lint.checks.fixes.seeding import bound_from, existing_seed
 from torchrepro_lint.domain.determinism_mode import first_accelerator_computation, flag_writes_in
 from torchrepro_lint.domain.flag_effects import FlagWrite
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC
 from torchrepro_lint.domain.programs import Program
+from torchrepro_lint.domain.rng.seeding import last_seeding_statement
 from torchrepro_lint.source.files import release
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, Message, NoFix, Reference, Span, join_insertions, lines_of

@@ -21,12 +21,14 @@ from torchrepro_lint.checks.fixes.seed_origins import (
     constant_of,
     is_combined,
     seed_origins,
+    seeds_dataset,
 )
 from torchrepro_lint.checks.fixes.seed_place import process_groups
 from torchrepro_lint.domain.programs import Program, all_programs, programs_reaching
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
-from torchrepro_lint.syntax.nodes import Record
+from torchrepro_lint.syntax.control_flow import is_main_test
+from torchrepro_lint.syntax.nodes import If, Record
 from torchrepro_lint.syntax.qualified_names import last_word
 from torchrepro_lint.syntax.scopes import ControlFlowPosition, comprehension_names, control_flow_position
 from torchrepro_lint.syntax.visitor import statements
@@ -96,7 +98,10 @@ class _Place:
         self.project = project
         self.path = path
         self.position = position
-        self.programs = programs_reaching(project, f"{path}{position.function.name if position.function else ':'}")
+        reaching = programs_reaching(project, f"{path}{position.function.name if position.function else ':'}")
+        is_main = any(isinstance(each.parent, If) and is_main_test(each.parent.test) for each in position.spots)
+        # A module that is imported does not run what it does as a program.
+        self.programs = [each for each in reaching if each.entry.path == path] if is_main else [*reaching]
 
     def order(self, program: Program) -> int:
         """The order of the first event of the statement; the end of the trace where it has none."""
@@ -133,7 +138,8 @@ def _other_seed(place: _Place, *, seeder: bool) -> WrittenSeed | NoFix:
     constant = next((each for each in constants if each is not None), None)
     if constant is not None:
         return WrittenSeed(str(constant))
-    if any(program.effects.seeds for program in programs):
+    seeds = (each for program in programs for some in program.effects.seeds.values() for each in some)
+    if not all(seeds_dataset(project, each.trace_event) for each in seeds):
         return _NO_SEED_IN_SCOPE if place.programs else _NO_SEED_IN_REACH
     are_several = any(process_groups(project, program.entry) for program in place.programs)
     return _SEED_OF_EACH_PROCESS if are_several else _new_constant(place)

@@ -48,6 +48,24 @@ _TAKING = frozenset(
 )
 
 
+_SEEDERS_OF_TORCH = (
+    "torch.manual_seed",
+    "torch.random.manual_seed",
+    "torch.cuda.manual_seed",
+    "torch.cuda.manual_seed_all",
+)
+# Calls whose one argument is a seed as an integer.
+PLAIN_SEEDERS = frozenset(
+    (
+        *_SEEDERS_OF_TORCH,
+        "torch.cuda.random.manual_seed",
+        "torch.cuda.random.manual_seed_all",
+        "numpy.random.seed",
+        "random.seed",
+    )
+)
+
+
 class OptionalSeed(Record, frozen=True):
     """A family that a run without options does not seed: the declaration of the default that is to blame, the test that it
     fails (None where the default is the seed itself), whether the family gets a new seed in each run, and the scalar draws,

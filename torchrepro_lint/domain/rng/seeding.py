@@ -22,7 +22,18 @@ from torchrepro_lint.query.tabling import SetEquations
 from torchrepro_lint.resolve.call_sites import CallCandidates, call_candidates
 from torchrepro_lint.resolve.program_index import ProgramIndex
 from torchrepro_lint.syntax.binding import parameter_argument, takes_receiver
-from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Operation, Record, Ref
+from torchrepro_lint.syntax.nodes import (
+    Assign,
+    Call,
+    Constant,
+    Expression,
+    ExpressionStatement,
+    If,
+    Operation,
+    Record,
+    Ref,
+    Statement,
+)
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
     local_symbol,
@@ -31,7 +42,8 @@ from torchrepro_lint.syntax.qualified_names import (
     split_call,
     without_calls,
 )
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.syntax.scopes import control_flow_position
+from torchrepro_lint.syntax.visitor import blocks, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.entry_points import is_program
 from torchrepro_lint.trace.events import TraceEvent
@@ -47,6 +59,40 @@ def only_seeds(project: Traces, path: str, call: Call) -> bool:
                 return True
         elif families_seeded(project.catalogue, dict(project.settings.seeders), without_calls(name), call):
             return True
+    return False
+
+
+_BACKEND_FLAGS = "torch.backends."
+
+
+def last_seeding_statement(project: Traces, path: str, seeding: Statement, *, flags: bool = True) -> Statement:
+    """The last of the statements after a seeding one that also only seed, or set torch's ``flags``."""
+    position = control_flow_position(project.files[path], seeding.start)
+    if position is None:
+        return seeding
+    block_position, last = position.spots[-1], seeding
+    for statement in block_position.block[block_position.at + 1 :]:
+        if not is_seeding_statement(project, path, statement) or (isinstance(statement, Assign) and not flags):
+            break
+        last = statement
+    return last
+
+
+def is_seeding_statement(project: Traces, path: str, statement: Statement) -> bool:
+    """Whether a statement only seeds or sets torch's flags, in a branch or not."""
+    match statement:
+        case ExpressionStatement(value=Call() as call):
+            return only_seeds(project, path, call)
+        case Assign(targets=targets, value=Constant() | Ref()):
+            return all(
+                any(name.startswith(_BACKEND_FLAGS) for name in project.names(path, target)) for target in targets
+            )
+        case If(orelse=()):
+            return any(
+                only_seeds(project, path, each.value)
+                for each in statements((statement,))
+                if isinstance(each, ExpressionStatement) and isinstance(each.value, Call)
+            ) and all(is_seeding_statement(project, path, each) for block in blocks(statement) for each in block)
     return False
 
 
