@@ -150,10 +150,8 @@ class ImportResolver:
             folder = self.tree.above(path, dots)
             yield from self._walk(folder, [part for part in name[dots:].split(".") if part])
         else:
-            parts = name.split(".")
-            folder = self.tree.folder(path)
-            home = self.tree.home_for(path, parts)
-            if home is not None:
+            folder, parts = self.tree.folder(path), name.split(".")
+            if (home := self.tree.home_for(path, parts)) is not None:
                 yield from tuple(self._walk(home, parts)) or self._hidden(home, parts)
             else:
                 yield from self._beside(folder, parts) or (name,)
@@ -201,17 +199,20 @@ class ImportResolver:
 
     @query()
     def imported_files(self, path: str, imported: tuple[str, ...]) -> tuple[str, ...]:
-        """The files of the project that an import statement of ``path`` runs: the enclosing packages from the outermost in, then
-        the module.
-        """
+        """The files of the project that an import statement of ``path`` runs: packages from the outermost in, then the module."""
         return tuple(dict.fromkeys(self._find_run_by(path, imported)))
 
     def _find_run_by(self, path: str, imported: tuple[str, ...]) -> Iterator[str]:
         for module in imported:
             file = self.module(path, module)
             if file and file != path:
-                above = (join_path(folder, "__init__.py") for folder in reversed([*parent_folders(file)]) if folder)
-                yield from (each for each in above if each in self.files and each != file)
+                folder, parts = self.tree.folder(path), module.split(".")
+                # The packages around an importing module have run before it, those around the search path do not run.
+                near = not parts[0] or self.tree.beside(folder, parts[0])
+                home = folder if near else self.tree.home_for(path, parts) or ""
+                above = (each for each in reversed([*parent_folders(file)]) if each)
+                inside = (join_path(each, "__init__.py") for each in above if not f"{home}/".startswith(f"{each}/"))
+                yield from (each for each in inside if each in self.files and each != file)
                 yield file
 
     def loaded(self, path: str, name: str) -> str | None:
@@ -391,9 +392,7 @@ def torch_modules(modules: ImportResolver) -> frozenset[str]:
             imported |= new
             waiting += sorted(file for file in new if posixpath.basename(file) == "__init__.py")
         # A program that reads a configuration imports what it names.
-        texts = (
-            {text for each in modules.configurations for _, text in each.texts if "." in text} if direct else set[str]()
-        )
+        texts = {text for each in modules.configurations if direct for _, text in each.texts if "." in text}
         imported.update(filter(None, (modules.module("", text) for text in sorted(texts))))
     modules.reads.record_word("imports", "")
     modules.reads.record_word("exports", "")
