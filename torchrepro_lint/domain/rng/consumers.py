@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint import limits
 from torchrepro_lint.catalogue.catalogue import Catalogue
@@ -53,7 +53,7 @@ from torchrepro_lint.syntax.qualified_names import (
     top_package,
     without_calls,
 )
-from torchrepro_lint.syntax.scopes import control_flow_position
+from torchrepro_lint.syntax.scopes import control_flow_position, function_at
 from torchrepro_lint.syntax.summary import has_word
 from torchrepro_lint.syntax.use_def import flattened_values
 from torchrepro_lint.syntax.visitor import is_none, last_identifier, receiver_of, statements, subexpressions
@@ -68,6 +68,10 @@ if TYPE_CHECKING:
 _NAMED_WEIGHTS = lazy_pattern(r"torchvision\.models\.(\w+\.)*\w+_Weights\.\w+")
 
 
+# Rows, each with the callee and the call that made the element.
+_Elements: TypeAlias = "tuple[tuple[Consumer, str, Call], ...]"
+
+
 def called_word(call: Call) -> str:
     """The last word of a callee; of ``net.train(False)`` that of ``net.eval()``, which does the same."""
     word, mode = method_and_receiver(call.func)[0], known_argument(call, 0, "mode")
@@ -80,7 +84,7 @@ class Consumers:
     def __init__(self, names: Names, catalogue: Catalogue) -> None:
         self._names = names
         self._catalogue = catalogue
-        self._elements: MemoTable[tuple[str, Expression], tuple[tuple[Consumer, str, Call], ...]]
+        self._elements: MemoTable[tuple[str, Expression], tuple[tuple[str, _Elements], ...]]
         self._elements = names.database.table("run elements", compare=True)
 
     def external_names(self, names: tuple[str, ...]) -> Iterator[str]:
@@ -97,11 +101,8 @@ class Consumers:
             else:
                 yield name
                 head, word = split_last(name)
-                if (
-                    head.startswith("torch.")
-                    and passes_call(head)
-                    and not self._catalogue.consumer(without_calls(name))
-                ):
+                is_method = head.startswith("torch.") and passes_call(head)
+                if is_method and not self._catalogue.consumer(without_calls(name)):
                     yield f"torch.Tensor.{word}"
 
     def of(self, name: str, known: str) -> Iterator[Consumer]:
@@ -123,23 +124,24 @@ class Consumers:
         )
 
     def of_elements(
-        self, trace_event: TraceEvent, call: Call, libraries: LibraryVersions
-    ) -> tuple[tuple[Consumer, str, Call], ...]:
+        self, trace_event: TraceEvent, call: Call, libraries: LibraryVersions, entered: Container[str]
+    ) -> list[tuple[Consumer, str, Call]]:
         """The rows of what a called container runs, the layers of a ``Sequential`` and the transforms of a ``Compose``, each with the
-        callee and the call that made the element. They are the same in all traces.
+        callee and the call that made the element. A container that a function makes is left out where a trace has not ``entered`` it.
         """
         if not any(map(runs_elements, trace_event.names)):
-            return ()
+            return []
         path, func = trace_event.path, call.func
-        return self._elements.of((path, func), lambda: tuple(self._of_container(path, func, libraries)))
+        found = self._elements.of((path, func), lambda: tuple(self._of_container(path, func, libraries)))
+        return [each for maker, some in found if not maker or maker in entered for each in some]
 
-    def _of_container(
-        self, path: str, func: Expression, libraries: LibraryVersions
-    ) -> Iterator[tuple[Consumer, str, Call]]:
+    def _of_container(self, path: str, func: Expression, libraries: LibraryVersions) -> Iterator[tuple[str, _Elements]]:
         self._names.modules.reads.record_read(path)  # the key is a node of this file
         for file, made in self._names.values_through_calls(path, func):
             if isinstance(made, Call):
-                yield from self._of_elements(file, made, libraries, limits.MAX_NESTED_CONTAINERS)
+                function = function_at(self._names.modules.files[file], made.start)
+                maker = file + function.name if function is not None else ""
+                yield maker, tuple(self._of_elements(file, made, libraries, limits.MAX_NESTED_CONTAINERS))
 
     def _of_elements(
         self, path: str, container: Call, libraries: LibraryVersions, depth: int

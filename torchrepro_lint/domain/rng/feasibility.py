@@ -44,19 +44,16 @@ def first_feasible_draw(project: ValueFlow, run: Trace, draws: Iterable[Draw]) -
     A call that passes unknown arguments may turn on options that it does not name; among the first draws, one that
     needs no such option is preferred.
     """
-    found = (each for each in draws if _is_feasible(project, run, each, likely=False))
-    first = next(found, None)
-    if first is None:
+
+    def reached(draw: Draw, likely: bool) -> bool:
+        # Torch's draws do not count where the weights that they are for are replaced.
+        return is_feasible(project, run, draw.trace_event, likely=likely, weights=draw.family == "torch")
+
+    found = (each for each in draws if reached(each, likely=False))
+    if (first := next(found, None)) is None:
         return None
     among = chain((first,), islice(found, limits.MAX_COMPARED_DRAWS))
-    likely = (each for each in among if _is_feasible(project, run, each, likely=True))
-    return next(likely, first)
-
-
-def _is_feasible(project: ValueFlow, run: Trace, draw: Draw, *, likely: bool) -> bool:
-    """Whether some call path reaches a draw; torch's not where the weights that it is for are replaced."""
-    found = _analysis(project, run, draw.trace_event, likely=likely, weights=draw.family == "torch")
-    return found.is_feasible(draw.trace_event.function, draw.trace_event.event, 0)
+    return next((each for each in among if reached(each, likely=True)), first)
 
 
 def is_reachable(project: ValueFlow, run: Trace, trace_event: TraceEvent) -> bool:
@@ -85,9 +82,11 @@ def _hangs_on_parameter(project: ValueFlow, run: Trace, trace_event: TraceEvent)
     return any(not may_change(project, owner, word, run.paths) for word in sorted(words))
 
 
-def is_feasible(project: ValueFlow, run: Trace, trace_event: TraceEvent, *, likely: bool) -> bool:
+def is_feasible(
+    project: ValueFlow, run: Trace, trace_event: TraceEvent, *, likely: bool = False, weights: bool = False
+) -> bool:
     """Whether some call path reaches an event; with ``likely`` a parameter whose argument is unknown has its default."""
-    found = _analysis(project, run, trace_event, likely=likely)
+    found = _analysis(project, run, trace_event, likely=likely, weights=weights)
     return found.is_feasible(trace_event.function, trace_event.event, 0)
 
 
@@ -188,8 +187,7 @@ class PathFeasibility:
         used = Closure(path, event.value, environment)
         if event.kind == "call":
             return not self._is_on_other(used) and self._may_shuffle(used) and not self._is_dead(path, event)
-        behind = self._project.value_sources.of(used)
-        return not behind or any(map(self._may_shuffle, behind))
+        return not (behind := self._project.value_sources.of(used)) or any(map(self._may_shuffle, behind))
 
     def _is_dead(self, path: str, event: Event) -> bool:
         """Whether an event only makes a loader, or what draws where a loader takes samples, and the run takes none."""
@@ -257,7 +255,8 @@ class PathFeasibility:
         """The argument environments of a function, one for each way to enter it; for recursion, an empty one."""
         component = self._run.cycles.get(function, frozenset())
         yield from self._entering_component(function, component, depth, made=made)
-        if component and self._continues_inside(component, depth):
+        # An environment from outside a strongly connected component may continue inside it.
+        if any(True for each in sorted(component) for _ in self._continuing_in_component(each, component, depth)):
             yield Environment.of()
 
     def _entering_component(
@@ -291,6 +290,8 @@ class PathFeasibility:
                 continue
             self._budget -= 1
             later = made or self._runs_later(each)
+            if later and not made and self._is_never_run(caller):
+                continue
             for index, outer in enumerate(self._environments_at(caller, event, depth + 1, made=later)):
                 self._budget -= index > 0
                 if self._budget < 0:
@@ -319,7 +320,9 @@ class PathFeasibility:
             for arg in call.value.args
             if self._is_named(function, call._replace(value=arg.value))
         ]
-        return bool(given) and not any(self._is_named(function, one) for each in given for one in self._picked(each))
+        of = self._project.value_sources.of
+        picked = (one for each in given for one in (of(each) if isinstance(each.value, Operation) else (each,)))
+        return bool(given) and not any(self._is_named(function, one) for one in picked)
 
     def _calls_another(self, function: str, used: Closure) -> bool:
         """Whether a call runs a parameter for which only other functions or constants are passed: ``default(x, 1)``."""
@@ -344,16 +347,8 @@ class PathFeasibility:
                 return bool(names) and functions and function not in names
         return False
 
-    def _picked(self, given: Closure) -> Iterable[Closure]:
-        return self._project.value_sources.of(given) if isinstance(given.value, Operation) else (given,)
-
     def _is_named(self, function: str, value: Closure) -> bool:
         return function in self._names(value, value.value)
-
-    def _continues_inside(self, component: frozenset[str], depth: int) -> bool:
-        """Whether an environment from outside a strongly connected component continues inside it."""
-        ways = (self._continuing_in_component(function, component, depth) for function in sorted(component))
-        return any(True for way in ways for _ in way)
 
     def _continuing_in_component(self, function: str, component: frozenset[str], depth: int) -> Iterator[Environment]:
         definitions = self._project.resolver.functions(function)
@@ -371,6 +366,14 @@ class PathFeasibility:
         """Whether the event of an edge only makes the object whose method runs later: ``nn.ModuleList(Block() for _ in range(3))``."""
         value = edge.event.value
         return not edge.mode and isinstance(value, Call) and not self._is_called(edge.function, edge.caller, value)
+
+    def _is_never_run(self, maker: str) -> bool:
+        """Whether a trace makes a network by a constructor, and enters no other method of it: its layers do not run."""
+        names = self._project.resolver
+        owner = names.owner(maker) if simple_name(maker) == "__init__" else ""
+        classes = {owner, *names.subclasses(owner)} if owner else set()
+        run = any(names.owner(each) in classes and simple_name(each) != "__init__" for each in self._run.functions)
+        return bool(owner) and not run and any(map(in_project, names.methods(owner, "forward")))
 
     def _is_in_other_mode(self, edge: CallEdge, *, made: bool = False) -> bool:
         """Whether a call only makes weights that are loaded afterwards, and the draw is sought elsewhere; or its loader fetches in
