@@ -18,6 +18,7 @@ from torchrepro_lint.syntax.nodes import (
     Assign,
     Attribute,
     Call,
+    Collection,
     Comprehension,
     DefinitionStatement,
     Expression,
@@ -38,6 +39,7 @@ from torchrepro_lint.syntax.qualified_names import (
     is_own,
     local_symbol,
     module_symbol,
+    path_of,
     split_name,
     top_package,
 )
@@ -199,7 +201,7 @@ class DefUse:
 
     def of_attribute(self, owner: str, word: str) -> Iterator[tuple[str, Expression, tuple[str, ...]]]:
         """The reads of an attribute of a class's objects, through ``self`` and through other references."""
-        classes = {owner, *self._names.subclasses(owner)}
+        classes = {owner, *self._names.subclasses(owner), *table_mates(self._project, owner)}
         classes.update(filter(in_project, self._names.ancestry(owner)))
         for path, expression, at in self._attributes.having(word):
             if isinstance(expression, Ref):
@@ -271,6 +273,18 @@ class DefUse:
 
 
 @query(cutoff=True)
+def table_mates(project: ProgramIndex, owner: str) -> frozenset[str]:
+    """The classes beside a class in a dictionary of which a key chooses one: whose default picks another says nothing of its objects."""
+    uses, names, found = DefUse(project), project.resolver, set[str]()
+    for path, ref, _ in uses.of_definition(path_of(owner), owner.removeprefix(path_of(owner))):
+        spot = uses.spots(path).of(ref)
+        if spot is not None and isinstance(spot.parent, Collection) and spot.parent.kind == "dict":
+            for each in spot.parent.items[1::2]:
+                found.update(filter(names.classes, names.names(path, each)) if isinstance(each, Ref) else ())
+    return frozenset(found)
+
+
+@query(cutoff=True)
 def _importers_of(project: ProgramIndex, target: str) -> tuple[tuple[str, str], ...]:
     """The files that import a name of the project, and under which name."""
     return tuple(_importers(project).get(target, ()))
@@ -299,8 +313,7 @@ def _ends_in_raise(body: tuple[Statement, ...]) -> bool:
 
 def _is_length_read(spots: UseDefIndex, ref: Ref) -> bool:
     """Whether a read of a variable is the ``x`` of ``len(x)``."""
-    spot = spots.of(ref)
-    call = spot.parent if spot is not None else None
+    call = spot.parent if (spot := spots.of(ref)) is not None else None
     return isinstance(call, Call) and isinstance(call.func, Ref) and call.func.roots == ("builtins.len",)
 
 
@@ -308,8 +321,7 @@ def _is_more_than_call(spots: UseDefIndex, words: tuple[str, ...], but: frozense
     """Whether a read of the attribute ``words`` is more than a call of one of its methods ``but``."""
     if not ref.path or ref.path[:-1] != words or ref.path[-1] not in but:
         return True
-    spot = spots.of(ref)
-    return spot is None or not isinstance(spot.parent, Call) or spot.parent.func != ref
+    return (spot := spots.of(ref)) is None or not isinstance(spot.parent, Call) or spot.parent.func != ref
 
 
 class _Reach:

@@ -13,6 +13,7 @@ from torchrepro_lint.dataflow.taint.transfer import (
     container_of,
     mapping_to,
 )
+from torchrepro_lint.dataflow.uses import table_mates
 from torchrepro_lint.syntax.definitions import Rest, bound_references, unpacking_steps
 from torchrepro_lint.syntax.nodes import (
     Assign,
@@ -279,7 +280,8 @@ class ReturnTaint:
         owners = [*filter(names.classes, project_classes(names.receiver(path, call.func)))]
         if not of or not owners:
             return True
-        return any(each in names.ancestry(of) or of in names.ancestry(each) for each in owners)
+        mates = table_mates(self._analysis.project, of)
+        return any(each in mates or each in names.ancestry(of) or of in names.ancestry(each) for each in owners)
 
     def _from_lambda(self, path: str, function: str, taint: OrderTaint) -> Iterator[TaintStep]:
         """The results of a lambda: of ``map(lambda d: os.listdir(d), folders)``, and of calls of the variable it is assigned
