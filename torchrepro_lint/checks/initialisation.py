@@ -17,6 +17,8 @@ _OLD = (
     *("orthogonal", "sparse", "uniform", "xavier_normal", "xavier_uniform"),
 )
 _INIT_WORDS = frozenset({*_OLD, *(f"{stem}_" for stem in (*_OLD, "ones", "trunc_normal", "zeros"))})
+# Methods of tensors that do the same.
+_FILLING_METHODS = frozenset({"uniform_", "normal_", "fill_", "zero_"})
 
 
 def initialises_from_outside(project: ProgramIndex, word: str) -> bool:
@@ -27,14 +29,18 @@ def initialises_from_outside(project: ProgramIndex, word: str) -> bool:
 
 @query()
 def initialised_attributes(project: ProgramIndex) -> frozenset[str]:
-    """The attributes of modules that functions of ``torch.nn.init`` initialise; empty for a variable of a loop over parameters."""
+    """The attributes of modules that functions of ``torch.nn.init`` initialise; empty for a variable of a loop over parameters, which
+    a method of it may fill, too: ``weight.data.uniform_(-1, 1)``.
+    """
     found: set[str] = set()
-    filling = call_candidates(project.resolver, _INIT_WORDS)
+    filling = call_candidates(project.resolver, _INIT_WORDS | _FILLING_METHODS)
     for path in filling.paths:
-        if not _may_call_init(project.resolver.modules.summary(path), filling.words):
-            continue
+        may_call = _may_call_init(project.resolver.modules.summary(path), filling.words)
         for site in project.calls_by(path, filling.words):
-            if any(name.startswith("torch.nn.init.") for name in site.names):
+            match site.call.func:
+                case Ref(path=("data", word) | (word,)) as func if word in _FILLING_METHODS:
+                    found.update({_initialised_attribute(project, path, func._replace(path=()))} & {""})
+            if may_call and any(name.startswith("torch.nn.init.") for name in site.names):
                 for arg in site.call.args[:1]:
                     if isinstance(arg.value, Ref) and not any(r.endswith(".self") for r in arg.value.roots):
                         found.add(_initialised_attribute(project, path, arg.value))

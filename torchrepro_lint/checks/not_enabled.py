@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from torchrepro_lint.checks import uninitialised
 from torchrepro_lint.checks.rule import Finding
+from torchrepro_lint.checks.uninitialised_data import FILLS_SINCE
 from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC
 from torchrepro_lint.domain.operations.gaps import first_gap
@@ -18,8 +20,11 @@ from torchrepro_lint.domain.operations.reached_operations import (
     why_not_strict,
 )
 from torchrepro_lint.domain.programs import Program, is_attributed_elsewhere, is_relevant, programs_of
-from torchrepro_lint.source.text import Message, NoFix
+from torchrepro_lint.source.files import release
+from torchrepro_lint.source.text import Message, NoFix, Reference
 from torchrepro_lint.syntax.nodes import Constant
+from torchrepro_lint.syntax.qualified_names import module_symbol
+from torchrepro_lint.syntax.scopes import function_at
 from torchrepro_lint.trace.call_paths import call_path, entry_statement, first_line, place_of, reached_at
 from torchrepro_lint.trace.traces import Context, Traces
 
@@ -55,7 +60,7 @@ def _of_program(context: Context, program: Program) -> Iterator[Finding]:
         message = Message(*_cause(first, where, found), "; ", _cure(context, program, only_convolutions))
         statement = entry_statement(program.entry, first.trace_event)
         steps = call_path(project, first.trace_event, f"{_nondeterministic_part(first)} is nondeterministic")
-        why_not = why_not_strict(context, program) or _why_off(project, program)
+        why_not = why_not_strict(context, program) or _why_off(project, program) or _why_empty(context, program)
         remedy = NoFix(why_not) if why_not else fix_enabling(project, program, first.trace_event, context.catalogue)
         yield Finding(_CODE, first_line(context.lines, statement), message, remedy, steps=steps)
 
@@ -70,6 +75,21 @@ def _why_off(project: Traces, program: Program) -> str:
         if off
         else ""
     )
+
+
+def _why_empty(context: Context, program: Program) -> str:
+    """What a program reads of memory that nothing fills: deterministic algorithms fill it with NaN."""
+    project, run = context.project, program.run
+    for path in sorted(run.paths) if release(context.catalogue.version) >= FILLS_SINCE else ():
+        tree = project.files[path]
+        for finding in uninitialised.check(context._replace(path=path, tree=tree)):
+            function = function_at(tree, finding.span.start)
+            if (path + function.name if function is not None else module_symbol(path)) in run.functions:
+                place = Reference(path, project.position(path, finding.span.start).line)
+                return Message(
+                    "memory that nothing fills is used (", place, "), and deterministic algorithms fill it with NaN"
+                )
+    return ""
 
 
 def _cause(first: ReachedOperation, where: str, found: Sequence[ReachedOperation]) -> tuple[str, ...]:

@@ -47,14 +47,14 @@ def reads_of_empty(context: Context) -> Iterator[tuple[CallSite, str]]:
 
 
 # Whether torch itself fills such memory, since this release.
-_FILLS_SINCE = (2, 2)
+FILLS_SINCE = (2, 2)
 _FILL_FLAG = "fill-uninitialized-memory"
 
 
 def fills_memory(context: Context, function: str) -> bool:
     """Whether torch fills the memory that a function gets: under deterministic algorithms, unless a flag is turned off."""
     project = context.project
-    if release(context.catalogue.version) < _FILLS_SINCE or not deterministic_mode_enabled(project, function):
+    if release(context.catalogue.version) < FILLS_SINCE or not deterministic_mode_enabled(project, function):
         return False
     return not any(
         is_off(effect.value)

@@ -28,7 +28,7 @@ from torchrepro_lint.syntax.nodes import (
     Statement,
     span,
 )
-from torchrepro_lint.syntax.scopes import control_flow_position, function_at
+from torchrepro_lint.syntax.scopes import control_flow_position, function_at, stored_before
 from torchrepro_lint.syntax.visitor import (
     body_expressions,
     is_none,
@@ -155,6 +155,8 @@ def fix_value(project: Traces, path: str, value: Expression, source: str) -> Fix
             return Fix("Use a checksum", edits, safe=False)
     found = list(project.values(path, value))
     place = found[0][1] if len(found) == 1 and found[0][0] == path else value
+    if isinstance(place, Ref):
+        place = (stored_before(project.files[path], place) if place.path else None) or place
     if isinstance(place, Ref):
         return NoFix("it is not known where the value comes from")
     if runs_often(project, path, _as_call(place)):

@@ -126,8 +126,8 @@ def _find_seed_fields(project: Traces, path: str, position: ControlFlowPosition,
         for inner in statements((each,))
         if isinstance(inner, Assign) and any(map(is_seed_attribute, inner.targets))
     ]
-    if any(is_none(each.value) for each in writes):
-        return  # ``args.seed = None``
+    if any(is_none(each.value) or _changes(project, path, each.value) for each in writes):
+        return  # ``args.seed = None``, ``args.seed = time.time()``
     written = {target.path for each in writes for target in each.targets if isinstance(target, Ref)}
     for option in _seed_options(project, path, variable):
         # ``if args.seed is None: args.seed = …`` ensures that there is one.
@@ -139,7 +139,7 @@ def _find_seed_fields(project: Traces, path: str, position: ControlFlowPosition,
         for attribute, value in class_fields(project, owner):
             if not SEED_NAME.fullmatch(attribute) or not may_be_number(value):
                 continue
-            if nondeterministic_source(project.resolver, path_of(owner), value) is None:
+            if not _changes(project, path_of(owner), value):
                 default = declared_default(project.resolver, path_of(owner), value)
                 yield with_fallback(f"{word}.{attribute}", default)
                 return
@@ -158,6 +158,10 @@ def _find_seed_fields(project: Traces, path: str, position: ControlFlowPosition,
             text, Constant(0, 0, None) if seed_uses(project, path, position.body).tests(reference) else None
         )
         return
+
+
+def _changes(project: Traces, path: str, value: Expression | None) -> bool:
+    return value is not None and nondeterministic_source(project.resolver, path, value) is not None
 
 
 def _dictionary_seeds(project: Traces, path: str, variable: Ref) -> Iterator[tuple[str, Expression | None]]:
@@ -360,15 +364,11 @@ def own_seed(project: Traces, path: str, position: ControlFlowPosition) -> SeedV
 
 def _parameter_seeds(project: Traces, path: str, position: ControlFlowPosition) -> Iterator[SeedValue]:
     """``seed`` of ``def main(seed)``, and ``args.seed`` of ``def main(args)``."""
-    if position.function is None:
+    if (function := position.function) is None:
         return
-    for param in position.function.params:
-        root = local_symbol(position.function.name, param.name)
-        making = (
-            position.function.owner
-            and param.name == position.function.params[0].name
-            and root.endswith(_UNFINISHED_OBJECTS)
-        )
+    for param in function.params:
+        root = local_symbol(function.name, param.name)
+        making = function.owner and param == function.params[0] and root.endswith(_UNFINISHED_OBJECTS)
         if param.kind.startswith("*") or making or last_binding(project, path, position, root) >= 0:
             continue
         if SEED_NAME.fullmatch(param.name):
