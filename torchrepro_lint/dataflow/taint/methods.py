@@ -133,14 +133,14 @@ class MethodTaint:
                     yield TaintedValue(path, call, SET)
             case "mapping" | "listed":
                 yield from self._mapping(tainted, word, call)
+            case kind if word == "sort":
+                yield from self._sorted_in_place(tainted, call) if kind in RANKABLE | {"plain", "fresh"} else ()
             case "plain" | "table":
                 if (inner := SCALAR if word in _WHOLE_VALUE_METHODS else _element_by_method(taint, word)) is not None:
                     yield TaintedValue(path, call, inner)
             case "scalar":
                 part = taint.item(None) if word == "split" else None
                 yield from () if word in _UNIFORM_ATTRIBUTES else (TaintedValue(path, call, part or SCALAR),)
-            case kind if word == "sort":
-                yield from self._sorted_in_place(tainted, call) if kind in RANKABLE or taint == FRESH else ()
             case "ranked" if word in ("pop", "index", "popleft"):
                 return
             case _ if word in ("pop", "index", "popleft"):
@@ -163,15 +163,17 @@ class MethodTaint:
                 yield TaintedValue(tainted.path, spot.parent, container_of(result))
 
     def _sorted_in_place(self, tainted: TaintedValue, call: Call) -> Iterator[TaintStep]:
-        """The reads of a list after ``files.sort(key=os.path.getmtime)``, which leaves its order arbitrary."""
-        key, spot = sort_key(self._analysis.names, tainted.path, call), self._analysis.uses.spots(tainted.path).of(call)
-        fresh = tainted.taint == FRESH
-        tied = not fresh and key not in TYING and has_tying_key(self._analysis.names, tainted.path, call)
-        if (tied or fresh or key in TYING) and spot is not None and isinstance(call.func, Ref):
+        """The reads of a list after ``files.sort(key=os.path.getmtime)``, which leaves its order arbitrary, or of one whose elements an
+        order picked, which no sort changes.
+        """
+        taint, spot = tainted.taint, self._analysis.uses.spots(tainted.path).of(call)
+        key = sort_key(self._analysis.names, tainted.path, call) if taint.kind in RANKABLE else ""
+        tied = taint.kind in RANKABLE and key not in TYING and has_tying_key(self._analysis.names, tainted.path, call)
+        kept = LISTING if tied else RANKED if key in TYING else FRESH if taint == FRESH else taint.sorted_items()
+        if kept is not None and spot is not None and isinstance(call.func, Ref):
             receiver = call.func._replace(path=call.func.path[:-1])
-            kept = FRESH if fresh else LISTING if tied else RANKED
             for read in self._analysis.reads(tainted.path, receiver, kept, spot, call.end):
-                yield read if tied else read._replace(sorted_by=key)
+                yield read._replace(sorted_by=key) if key in TYING else read
 
     def _mapping(self, tainted: TaintedValue, word: str, call: Call) -> Iterator[TaintStep]:
         inner = tainted.taint.item(None)
