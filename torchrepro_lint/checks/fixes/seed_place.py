@@ -9,7 +9,7 @@ from torchrepro_lint.checks.fixes.import_block import last_of_block, only_import
 from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragraph, insert_statement, newline
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, binds, own_seed
 from torchrepro_lint.checks.fixes.seed_constants import module_constant
-from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins
+from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins, seeds_dataset
 from torchrepro_lint.checks.repetition import function_runs_often
 from torchrepro_lint.domain.programs import Program, program_at
 from torchrepro_lint.query.database import query
@@ -65,7 +65,9 @@ def entry_place(project: Traces, program: Program, trace_event: TraceEvent) -> S
     if written is not None:
         return place._replace(seed=written)
     constants = [constant_of(each) for each in origins]
-    if None in constants:
+    seeds = [each for some in program.effects.seeds.values() for each in some]
+    unknown = not origins and any(not seeds_dataset(project, each.trace_event) for each in seeds)
+    if None in constants or unknown:
         return NoFix("the seed of the program is not in scope where the first draw is reached")
     if constants:
         place = place._replace(seed=SeedValue(str(constants[0]), None))

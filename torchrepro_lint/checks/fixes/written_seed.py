@@ -25,13 +25,15 @@ from torchrepro_lint.checks.fixes.seed_origins import (
 )
 from torchrepro_lint.checks.fixes.seed_place import process_groups
 from torchrepro_lint.domain.programs import Program, all_programs, programs_reaching
+from torchrepro_lint.domain.rng.seeders import RESTORING
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.control_flow import is_main_test
-from torchrepro_lint.syntax.nodes import If, Record
-from torchrepro_lint.syntax.qualified_names import last_word
+from torchrepro_lint.syntax.definitions import targets
+from torchrepro_lint.syntax.nodes import Call, If, Record, Ref
+from torchrepro_lint.syntax.qualified_names import last_word, path_of
 from torchrepro_lint.syntax.scopes import ControlFlowPosition, comprehension_names, control_flow_position
-from torchrepro_lint.syntax.visitor import statements
+from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements
 from torchrepro_lint.trace.builder import Trace
 from torchrepro_lint.trace.traces import Traces
 
@@ -62,6 +64,7 @@ _SUM = lazy_pattern(r"[\w.]+( \+ [\w.]+)*")
 _WORD = lazy_pattern(r"\w+")
 _INITIAL_SEED = ".initial_seed()"
 _SEED_OF_EACH_PROCESS = NoFix("each process of the run needs its own seed, and none is in scope here")
+_SEEDED_AGAIN = NoFix("the program seeds torch again after this, with another seed that is not in scope here")
 _NO_SEED_IN_REACH = NoFix("no entry point of the project leads here, so only the callers know which seed to pass")
 _NO_SEED_IN_SCOPE = NoFix("the seed of the program is not in scope here")
 
@@ -118,6 +121,38 @@ class _Place:
         )
 
     @cached_property
+    def seeded_again(self) -> bool:
+        """Whether the function returns what draws, and a program gives torch another seed before it is used: the draws hang on that."""
+        return self._is_returned() and any(map(self._seeds_again, self.programs))
+
+    def _is_returned(self) -> bool:
+        function, made = self.position.function, self.position.spots[-1].statement
+        kept = {each.access_path for each in targets(made) if isinstance(each, Ref)}
+        ends = (
+            each
+            for each in statements(function.body if function is not None else ())
+            if getattr(each, "kind", "") == "return"
+        )
+        return any(
+            isinstance(part, Ref) and part.access_path in kept for each in ends for part in expressions_within(each)
+        )
+
+    def _seeds_again(self, program: Program) -> bool:
+        order, places = self.order(program), _first_orders(program)
+        before: set[str] = set()
+        after: set[str] = set()
+        for seed in program.effects.seeds.get("torch", ()):
+            # A trace has the first call of a function that seeds; the others are among its call edges.
+            entered = [
+                (path_of(each.caller), each.event) for each in program.run.call_edges.get(seed.trace_event.function, ())
+            ]
+            for path, event in entered or [(seed.trace_event.path, seed.trace_event.event)]:
+                if isinstance(event.value, Call) and last_identifier(event.value.func) not in RESTORING:
+                    given = "".join(self.project.text(path)[each.start : each.end] for each in event.value.args)
+                    (after if places.get((path, event.statement.start), 0) > order else before).add(given)
+        return bool(before) and not after <= before
+
+    @cached_property
     def origins(self) -> list[SeedOrigin]:
         """The seed of each program: the last that torch was given before, else the first of all."""
         found = []
@@ -131,7 +166,10 @@ class _Place:
 def _other_seed(place: _Place, *, seeder: bool) -> WrittenSeed | NoFix:
     """The seed where no expression in scope is the program's own."""
     project = place.project
-    if place.seeded or (not place.programs and not seeder and _knows_torch(project, place.path)):
+    if place.seeded_again:
+        return _SEEDED_AGAIN
+    inside = place.position.function is not None
+    if place.seeded or (inside and not place.programs and not seeder and _knows_torch(project, place.path)):
         return _initial_seed(place)
     programs = place.programs or all_programs(project)
     constants = (constant_of(each) for program in programs for each in seed_origins(project, program.effects))
@@ -148,7 +186,9 @@ def _other_seed(place: _Place, *, seeder: bool) -> WrittenSeed | NoFix:
 def _own_seeds(place: _Place) -> Iterator[str]:
     """The expressions in scope that are the program's seed."""
     own = own_seed(place.project, place.path, place.position)
-    may_be_none = own is not None and own.text.startswith(_UNLESS_NONE)
+    # Where a test decides whether the program seeds with it, ``if args.seed != 0``, torch tells what it has got.
+    tested = bool(place.origins) and all(each.conditional for each in place.origins)
+    may_be_none = own is not None and (own.text.startswith(_UNLESS_NONE) or tested)
     given = next((each for each in _rewritten(place) if _ATTRIBUTE.fullmatch(each)), "")
     if own is not None and given and last_word(given) != last_word(own.text):
         yield given  # of ``--seed`` and ``--run_seed`` it is the second that torch gets

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from torchrepro_lint import limits
@@ -42,6 +42,7 @@ from torchrepro_lint.syntax.qualified_names import (
     instance_value,
     is_inherited_constructor,
     is_instance,
+    is_module,
     is_nested,
     is_own,
     is_self,
@@ -124,16 +125,17 @@ class Consumers:
         )
 
     def of_elements(
-        self, trace_event: TraceEvent, call: Call, libraries: LibraryVersions, entered: Container[str]
+        self, trace_event: TraceEvent, call: Call, libraries: LibraryVersions, run: Trace
     ) -> list[tuple[Consumer, str, Call]]:
         """The rows of what a called container runs, the layers of a ``Sequential`` and the transforms of a ``Compose``, each with the
-        callee and the call that made the element. A container that a function makes is left out where a trace has not ``entered`` it.
+        callee and the call that made the element. A container of a function that a program does not call is left out.
         """
         if not any(map(runs_elements, trace_event.names)):
             return []
         path, func = trace_event.path, call.func
         found = self._elements.of((path, func), lambda: tuple(self._of_container(path, func, libraries)))
-        return [each for maker, some in found if not maker or maker in entered for each in some]
+        is_program = any(map(is_module, run.starts))
+        return [each for maker, some in found if not (is_program and maker) or maker in run.functions for each in some]
 
     def _of_container(self, path: str, func: Expression, libraries: LibraryVersions) -> Iterator[tuple[str, _Elements]]:
         self._names.modules.reads.record_read(path)  # the key is a node of this file
@@ -158,7 +160,7 @@ class Consumers:
         """The rows of a layer or transform that is called, with conditions on the call that made it."""
         yield from (row._replace(phase="construct") for row in self.of(instance_value(name), name))
         for model in list(transform_models(name, libraries))[:1]:
-            for family in sorted(model.draws & _GLOBAL):
+            for family in sorted(model.draws.intersection(each.key for each in FAMILIES)):
                 yield Consumer(model.signature, family, "construct", (), "", "", model.when)
 
     def runs_later(self, name: str) -> str:
@@ -248,9 +250,6 @@ def _in_evaluation(value: Expression | None) -> Expression | None:
 def _is_own_mode(test: Expression | None) -> bool:
     """``self.training``."""
     return isinstance(test, Ref) and test.path == ("training",) and any(map(is_self, test.roots))
-
-
-_GLOBAL = frozenset(each.key for each in FAMILIES)
 
 
 def runs_elements(name: str) -> bool:

@@ -227,7 +227,7 @@ class RngEffects:
             self._seed(trace_event, call, without_calls(name))
             for row in self._consumers.of(name, without_calls(name)):
                 self._draw(row, name, trace_event, call, iterated)
-        for row, name, made in self._consumers.of_elements(trace_event, call, self._libraries, self.run.functions):
+        for row, name, made in self._consumers.of_elements(trace_event, call, self._libraries, self.run):
             self._draw(row, name, trace_event, made, iterated)
 
     def _draw(
