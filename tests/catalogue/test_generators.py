@@ -42,7 +42,7 @@ def test_a_row_says_what_was_read(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", _ROW)
 def test_each_name_leads_to_its_row(row: dict[str, Any]) -> None:
     packages = row.get("packages")
-    known = ((row["library"], f"=={row['since']}"),) if "before" in row else ()
+    known = ((row["library"], f"=={row['since']}" if "since" in row else f"<{row['before']}"),) if "before" in row else ()
     for name in row["names"]:
         full = f"{packages[0]}.{name}" if packages else name.replace("*", "Thing")
         assert row["evidence"] in [each.evidence for each in library_generators(full, known)]
@@ -52,8 +52,11 @@ def test_each_name_leads_to_its_row(row: dict[str, Any]) -> None:
 def test_a_row_holds_for_the_releases_that_it_names() -> None:
     assert {row["library"] for row in ROWS if "since" in row or "before" in row} == {
         "albumentations",
+        "hyperopt",
         "scikit-image",
     }
+    writes = [library_generators("hyperopt.fmin", (("hyperopt", each),)) for each in ("==0.1.1", "==0.2.7", ">=0.2")]
+    assert [["default_rng" in row.write for row in rows] for rows in writes] == [[False], [True], [True]]
     assert library_generators("albumentations.Compose", (("albumentations", "==1.3.1"),)) == ()
     assert library_generators("albumentations.Compose", (("albumentations", "==2.0.8"),)) != ()
     assert library_generators("albumentations.Compose", ()) != ()

@@ -223,7 +223,7 @@ def _parsed_version(text: object) -> Version | None:
 
 # The libraries with rows in transforms.toml or generators.toml that hold for some releases only. They are named here so that a run that is answered
 # from its record need not read the tables.
-VERSIONED_LIBRARIES = ("albumentations", "scikit-image")
+VERSIONED_LIBRARIES = ("albumentations", "hyperopt", "scikit-image")
 
 
 def required_libraries(root: Path) -> LibraryVersions:

@@ -164,19 +164,21 @@ def insert_import(tree: SyntaxTree, text: str, statement: str) -> Edit:
     Without any it goes below the docstring, or below the comments at the top. Imports that share a line with something
     else are skipped.
     """
-    opening = list(takewhile(lambda each: isinstance(each, Import), tree.body))
+    opening: list[Statement] = list(takewhile(lambda each: isinstance(each, Import), tree.body))
+    last = last_of_block(tree.body)
+    block: list[Statement] = [
+        each for each in tree.body if last is not None and isinstance(each, Import) and each.end <= last.end
+    ]
+    opening = opening or block  # below ``__author__ = "..."``
     if not opening:
         return write_lines(text, below_docstring(text), statement, 1)
     module = statement.split()[1]
     wanted = _import_kind(module)
     alike = [each for each in opening if _import_kinds(each) == {wanted}]
-    if wanted and not alike and (last := last_of_block(tree.body)) is not None:
+    if wanted and not alike:
         # Below a statement that has to come early, such as a filter of warnings, the block goes on.
-        alike = [each for each in tree.body if isinstance(each, Import) and _import_kinds(each) == {wanted}]
-        alike = [each for each in alike if each.end <= last.end]
-        opening = (
-            [each for each in tree.body if isinstance(each, Import) and each.end <= last.end] if alike else opening
-        )
+        alike = [each for each in block if _import_kinds(each) == {wanted}]
+        opening = block if alike else opening
     if (
         wanted == "standard"
         and not alike

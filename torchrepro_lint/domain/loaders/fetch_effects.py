@@ -46,10 +46,11 @@ from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_instance,
     is_module,
+    path_of,
     unbound_method,
     without_brackets,
 )
-from torchrepro_lint.syntax.visitor import receiver_of
+from torchrepro_lint.syntax.visitor import body_expressions, last_identifier, receiver_of
 from torchrepro_lint.trace.traces import Traces
 
 _FETCH_METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__", "get")
@@ -300,10 +301,23 @@ def unseeded_worker_draws(project: Traces, loader: Loader, *, before: bool) -> f
         or loader.kind.seeds_workers
         or (seeds_workers(project) and seeds_workers_of(project, loader.site.function))
     )
-    if not loader.has_workers or seeded:
+    if not loader.has_workers or seeded or _fetches_by_itself(project, loader):
         return frozenset()
     draws = fetch_effects(project).of_loader(loader)
     return draws & NOT_FIXED[before] if loader.passes("generator") else draws
+
+
+def _fetches_by_itself(project: Traces, loader: Loader) -> bool:
+    """Whether a class of the project fetches by an ``__iter__`` that never asks torch's for workers."""
+    names = project.resolver
+    owners = [each for each in loader.site.names if names.classes(each)]
+    if not any(in_project(found) for each in owners for found in names.methods(each, "__iter__")[:1]):
+        return False
+    bases = [base for owner in owners for base in filter(in_project, names.ancestry(owner))]
+    methods = (path_of(base) + method for base in bases for each in names.classes(base) for _, method in each.methods)
+    bodies = (function.body for method in methods for function in names.functions(method))
+    calls = (each for body in bodies for each in body_expressions(body) if isinstance(each, Call))
+    return not any(last_identifier(each.func) in ("__iter__", "_get_iterator") for each in calls)
 
 
 @query()
