@@ -30,6 +30,7 @@ DATA_WRITERS = lazy_pattern(
     r"scipy\.(io\.savemat|sparse\.save_npz)|pyarrow\.(\w+\.)*write_\w+|"
     r"(builtins|io|gzip|bz2|lzma|codecs)\.(open|\w+File|TextIOWrapper)\(\)\.write(lines)?|"
     r"pathlib\.\w+\(\)\.(write_text|write_bytes|open\(\)\.write(lines)?)|"
+    r"(cv2|imageio(\.v[23])?|skimage\.io|scipy\.misc|matplotlib\.(pyplot|image)|tifffile)\.im(save|write)|PIL\.Image(\.\w+)+\(\)(\.\w+\(\))*\.save|"
     r"imageio(\.v[23])?\.mim(save|write)|imageio\.(\w+\.)*get_writer\(\)\.append_data|cv2\.VideoWriter\(\)\.write|"
     r"csv\.(writer|DictWriter)\(\)\.writerows?|h5py\.\w+\(\)(\.\w+\(\))*\.create_dataset|webdataset\.\w+\(\)\.write"
 )
@@ -39,7 +40,7 @@ _WRITING_METHODS = frozenset(
 )
 _WRITING_WORDS = _WRITING_METHODS | frozenset(
     {"write", "dump", "safe_dump", "save", "savez", "savez_compressed", "savetxt", "savemat"}
-    | {"mimsave", "mimwrite", "append_data"}
+    | {"imsave", "imwrite", "mimsave", "mimwrite", "append_data"}
 )
 # Files that no training run reads, and folders and files of a project that prepare no data.
 _DOCUMENTS = lazy_pattern(
