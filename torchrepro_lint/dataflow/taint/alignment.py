@@ -22,11 +22,13 @@ from torchrepro_lint.syntax.nodes import (
     Constant,
     Expression,
     ExpressionStatement,
+    If,
     Lambda,
     Loop,
     Operation,
     Ref,
     SimpleStatement,
+    Statement,
     Subscript,
 )
 from torchrepro_lint.syntax.qualified_names import is_local
@@ -44,6 +46,7 @@ _ORDER_FREE_CALLS = frozenset({"enumerate", "len", "sorted", "min", "max", "any"
 _TESTING_OPERATORS = frozenset({"in", "not in", "==", "!=", "<", ">", "<=", ">=", "not"})
 
 
+_TELLING = frozenset({"print", "info", "debug", "warning", "log", "set_description", "set_postfix", "flush"})
 _RANKING = frozenset({"argsort", "lexsort", "sorted"})
 # Keys that several files share, or that differ between machines.
 _SHARED = frozenset({"len", "getmtime", "getctime", "getatime", "getsize", "stat"})
@@ -70,6 +73,16 @@ def loop_along(project: ValueFlow, path: str, subscript: Subscript) -> Loop | No
     return None
 
 
+def _only_tells(statement: Statement) -> bool:
+    """Whether a statement only prints or logs, or tests whether it does."""
+    match statement:
+        case ExpressionStatement(value=Call(func=func)):
+            return last_identifier(func) in _TELLING
+        case If(body=body, orelse=()):
+            return all(map(_only_tells, body))
+    return False
+
+
 def _numbers(loop: Loop) -> AccessPath | None:
     """The list whose numbers a loop goes along: of ``range(len(names))``, also in ``tqdm(...)``."""
     match loop.target, next(shown_values(loop.source), loop.source):
@@ -82,11 +95,15 @@ def _numbers(loop: Loop) -> AccessPath | None:
 
 
 def _reads_item(spots: UseDefIndex, ref: Ref, item: Subscript) -> bool:
-    """Whether a use of a list or of a number is in a read of the item under the number, or of another attribute of the object."""
+    """Whether a use of a list or of a number is in a read of the item under the number, or of another attribute of the object; or of a
+    number only for what people read: ``if i % 100 == 0: print(i)``.
+    """
     assert isinstance(item.value, Ref)
     if ref.roots == item.value.roots and ref.path[: len(item.value.path)] != item.value.path:
         return True
     spot = spots.of(ref)
+    if spot is not None and ref.roots != item.value.roots and _only_tells(spot.statement):
+        return True
     parent = spot.parent if spot is not None else None
     outer = spots.of(parent) if isinstance(parent, Subscript) else None
     return (

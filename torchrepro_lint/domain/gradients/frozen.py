@@ -104,7 +104,13 @@ def _runs_by_other_methods(project: ProgramIndex, run: Trace, functions: Iterabl
         and any(owner(edge.caller) not in classes for edge in edges)
     ]
     known = "" not in classes and classes == {owner(each) for each in entered}
-    return bool(entered) and known and all(entered_without_gradient(project, run, each) for each in entered)
+    if not entered or not known or not all(entered_without_gradient(project, run, each) for each in entered):
+        return False
+    definitions = (definition for each in classes for definition in project.resolver.classes(each))
+    left_out = {word for definition in definitions for word, _ in definition.methods} - set(map(simple_name, entered))
+    # A call by such a name may be of an object that is not known to be of the class.
+    calls = (call for path in sorted(run.paths) for call in project.calls_on(path, frozenset(left_out)))
+    return not any(each.function in run.functions for each in calls)
 
 
 def _runs_without_gradient(project: ProgramIndex, run: Trace, site: CallSite) -> bool:
