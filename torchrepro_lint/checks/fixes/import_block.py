@@ -119,8 +119,8 @@ def ensure_import(
     elif short and short != module:
         word = short
     else:
-        return module, (insert_import(tree, text, f"import {module}"),)
-    return word, (insert_import(tree, text, f"import {module} as {word}"),)
+        return module, (insert_import(tree, text, f"import {module}", at),)
+    return word, (insert_import(tree, text, f"import {module} as {word}", at),)
 
 
 def _imports_around(tree: SyntaxTree, inside: str) -> list[Import]:
@@ -158,14 +158,15 @@ def _is_bound(tree: SyntaxTree, word: str, module: str) -> bool:
     )
 
 
-def insert_import(tree: SyntaxTree, text: str, statement: str) -> Edit:
-    """Write an import on its own line: below those of its kind among the imports that open the file, else below all.
+def insert_import(tree: SyntaxTree, text: str, statement: str, at: int | None = None) -> Edit:
+    """Write an import on its own line: below those of its kind among the imports that open the file, else below all. Where none of these
+    is of its kind, the imports before the offset ``at`` count, too.
 
     Without any it goes below the docstring, or below the comments at the top. Imports that share a line with something
     else are skipped.
     """
     opening: list[Statement] = list(takewhile(lambda each: isinstance(each, Import), tree.body))
-    last = last_of_block(tree.body)
+    last = last_of_block([each for each in tree.body if at is not None and each.end <= at])
     block: list[Statement] = [
         each for each in tree.body if last is not None and isinstance(each, Import) and each.end <= last.end
     ]

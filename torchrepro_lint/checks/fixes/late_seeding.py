@@ -70,7 +70,7 @@ def fix_late(project: Traces, program: Program, late: Mapping[str, tuple[Draw, S
 def _seed_at_start(project: Traces, program: Program, late: Mapping[str, tuple[Draw, Seed]]) -> Fix | NoFix:
     """Seed with the program's own seed if it is bound in time, else with the constant of a late seeder."""
     draw, _ = min(late.values(), key=lambda each: each[0].order)
-    place = entry_place(project, program, draw.trace_event)
+    place = entry_place(project, program, draw.trace_event, list(late))
     return place if isinstance(place, NoFix) else fix_start(project, program.entry.path, place, list(late))
 
 

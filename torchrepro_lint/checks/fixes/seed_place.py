@@ -9,9 +9,10 @@ from torchrepro_lint.checks.fixes.import_block import last_of_block, only_import
 from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragraph, insert_statement, newline
 from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, binds, own_seed
 from torchrepro_lint.checks.fixes.seed_constants import module_constant
-from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins, seeds_dataset
+from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins
 from torchrepro_lint.checks.repetition import function_runs_often
 from torchrepro_lint.domain.programs import Program, program_at
+from torchrepro_lint.domain.rng.effects import Seed
 from torchrepro_lint.query.database import query
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
@@ -50,10 +51,13 @@ class SeedPlace(Record, frozen=True):
     seed: SeedValue
 
 
-def entry_place(project: Traces, program: Program, trace_event: TraceEvent) -> SeedPlace | NoFix:
+def entry_place(
+    project: Traces, program: Program, trace_event: TraceEvent, late: Sequence[str] = ()
+) -> SeedPlace | NoFix:
     """Where to seed a program, above a draw: its ``start_place``, with a seed that all its runs and ranks can have.
 
-    There is none where the program's seed, or the rank of its processes, is not in scope there.
+    There is none where the program's seed, or the rank of its processes, is not in scope there. Families that the program seeds ``late``
+    get no constant where it seeds them with anything else.
     """
     place = start_place(project, program, trace_event)
     if isinstance(place, NoFix):
@@ -64,14 +68,21 @@ def entry_place(project: Traces, program: Program, trace_event: TraceEvent) -> S
     written = _written_in_scope(project, program.entry.path, place.position, origins)
     if written is not None:
         return place._replace(seed=written)
-    constants = [constant_of(each) for each in origins]
-    seeds = [each for some in program.effects.seeds.values() for each in some]
-    unknown = not origins and any(not seeds_dataset(project, each.trace_event) for each in seeds)
-    if None in constants or unknown:
+    constants = [constant_of(each) for each in (seed_origins(project, program.effects, late) if late else origins)]
+    known = [each for each in constants if each is not None]
+    hidden = any(_is_in_settings(project, each) for family in late for each in program.effects.seeds.get(family, ()))
+    if hidden or (constants and not known) or (late and len(known) < len(constants)):
         return NoFix("the seed of the program is not in scope where the first draw is reached")
-    if constants:
-        place = place._replace(seed=SeedValue(str(constants[0]), None))
+    if known:
+        place = place._replace(seed=SeedValue(str(known[0]), None))
     return _for_each_rank(project, program, place, trace_event)
+
+
+def _is_in_settings(project: Traces, seed: Seed) -> bool:
+    """Whether the seed may be in settings that are unpacked, ``Trainer(args=TrainingArguments(**settings))``."""
+    call, path = seed.trace_event.event.value, seed.trace_event.path
+    given = [each for arg in call.args for _, each in project.values(path, arg.value)] if isinstance(call, Call) else []
+    return any(arg.star == "**" for each in (call, *given) if isinstance(each, Call) for arg in each.args)
 
 
 def start_place(project: Traces, program: Program, trace_event: TraceEvent) -> SeedPlace | NoFix:

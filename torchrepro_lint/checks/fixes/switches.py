@@ -270,7 +270,7 @@ def _below_imports(project: Traces, program: Program, tree: SyntaxTree, text: st
     last = last_of_block(cell) or (torch and [each for each in cell if isinstance(each, Import)][-1])
     if last is None or any(only_imports(each) and each.start <= begun < each.end for each in tree.body):
         return ()
-    word, imports = ensure_import(tree, text, "os", inside="")
+    word, imports = ensure_import(tree, text, "os", inside="", at=last.end)
     guard = next((each for each in tree.body if isinstance(each, If) and is_main_test(each.test)), None)
     if guard is not None and begun >= guard.start and _is_library(project, path):
         # The rest of the module is a library: the setting is for the run of its own only.
