@@ -201,18 +201,18 @@ class DefUse:
 
     def of_attribute(self, owner: str, word: str) -> Iterator[tuple[str, Expression, tuple[str, ...]]]:
         """The reads of an attribute of a class's objects, through ``self`` and through other references."""
-        classes = {owner, *self._names.subclasses(owner), *table_mates(self._project, owner)}
-        classes.update(filter(in_project, self._names.ancestry(owner)))
-        for path, expression, at in self._attributes.having(word):
-            if isinstance(expression, Ref):
-                base = expression._replace(path=expression.path[:at])
-                found = set(self._names.names_of(path, base))
-                rest = expression.path[at + 1 :]
-            else:
-                assert isinstance(expression, Attribute)
-                found, rest = set(self._names.names(path, expression.value)), ()
-            if not classes.isdisjoint(map(class_of, found)):
-                yield path, expression, rest
+        classes = {owner, *self._names.subclasses(owner), *filter(in_project, self._names.ancestry(owner))}
+        reads = [(self._holders(*each), each) for each in self._attributes.having(word)]
+        own = [each for holders, each in reads if not classes.isdisjoint(holders)]
+        mates = table_mates(self._project, owner) if reads and not own else frozenset[str]()  # it may be one of these
+        for path, read, at in own or (each for holders, each in reads if not mates.isdisjoint(holders)):
+            yield path, read, read.path[at + 1 :] if isinstance(read, Ref) else ()
+
+    def _holders(self, path: str, read: Expression, at: int) -> frozenset[str]:
+        """The classes of the object whose attribute is read."""
+        if isinstance(read, Ref):
+            return frozenset(map(class_of, self._names.names_of(path, read._replace(path=read.path[:at]))))
+        return frozenset(map(class_of, self._names.names(path, read.value) if isinstance(read, Attribute) else ()))
 
     def of_any_attribute(self, word: str) -> list[tuple[str, Expression, int]]:
         """All reads of attributes of this name, of whatever object: file, expression, and the position of the name in its path."""

@@ -224,13 +224,17 @@ class Names(ComputedNames):
 
     @query(cutoff=True, cycle=NAMES)
     def _variable(self, name: Symbol) -> Iterator[Value]:
-        path = path_of(name)
+        path, own = path_of(name), (name.removeprefix(path_of(name)),)
         parameter, assigned = self.parameter(name), self.assigned(name)
         if parameter:
             yield from self._parameter(path, *parameter)
         for how, value in assigned if len(assigned) <= limits.MAX_ASSIGNMENTS else ():
             if how in ("=", "with"):
                 yield from self.names(path, value)
+                if isinstance(value, Call) and isinstance(value.func, Ref) and value.func.access_path == (own, ()):
+                    # ``net = nets[name]``, ``net = net(width)``: this cycle begins with the classes that are assigned before.
+                    before = (each for _, given in assigned if given != value for each in self.names(path, given))
+                    yield from map(instance_value, filter(self.classes, before))
             elif how == "[]":
                 parts = self.unpacked(path, name, value)
                 yield from (each for file, item in parts for each in self.names(file, item))
@@ -259,8 +263,7 @@ class Names(ComputedNames):
         """Instances of the classes that an annotation names, including the members of a union or ``Optional``."""
         match annotation:
             case Operation(op="|", operands=operands):
-                for operand in operands:
-                    yield from self._annotated(path, operand)
+                yield from (each for operand in operands for each in self._annotated(path, operand))
             case Subscript(value=value, indices=index):
                 if set(self.names(path, value)) & {"typing.Optional", "typing.Union", "typing.Annotated"}:
                     for each in index:
@@ -359,24 +362,21 @@ class Names(ComputedNames):
                 yield from self.returns(method)
 
     def _returned_to(self, path: str, call: Call, name: Symbol) -> Iterable[Value]:
-        """The names that a function returns; an inherited method that returns ``self`` returns an object of the receiver's class."""
-        found, owner = self.returns(name), qualifier_of(name)
-        own = instance_value(owner)
-        if own not in found or not self.subclasses(owner):
+        """The names that a function returns; an inherited method that returns ``self`` returns an object of the receiver's class. Of a
+        class and its object it is the object: ``net = nets[name]``, ``net = net(width)``.
+        """
+        made = {class_of(each) for each in self.returns(name) if is_instance(each)}
+        found, owner = tuple(each for each in self.returns(name) if each not in made), qualifier_of(name)
+        if (own := instance_value(owner)) not in found or not self.subclasses(owner):
             return found
-        receivers = sorted({each for each in self.receiver(path, call.func) if self._is_of(class_of(each), owner)})
+        receivers = sorted({each for each in self.receiver(path, call.func) if owner in self.ancestry(class_of(each))})
         objects = [each if is_instance(each) else instance_value(each) for each in receivers]
         return [*(each for each in found if each != own), *objects] if objects else found
 
-    def _is_of(self, name: Value, owner: Symbol) -> bool:
-        """Whether a class is another, or inherits from it."""
-        return in_project(name) and owner in self.ancestry(name)
-
     def _called_result(self, name: Value) -> Iterable[Value]:
         """The names that calling a class or a function gives."""
-        if self.functions(name) and not self.is_generator(name):
-            return self.returns(name)
-        return (instance_value(name),)
+        runs = self.functions(name) and not self.is_generator(name)
+        return self.returns(name) if runs else (instance_value(name),)
 
     def _elements(self, path: str, value: Expression, index: tuple[Expression, ...]) -> Iterator[Value]:
         """An element of a display (the one under a literal key, else any), or ``name[]``."""
