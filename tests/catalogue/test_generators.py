@@ -42,7 +42,9 @@ def test_a_row_says_what_was_read(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", _ROW)
 def test_each_name_leads_to_its_row(row: dict[str, Any]) -> None:
     packages = row.get("packages")
-    known = ((row["library"], f"=={row['since']}" if "since" in row else f"<{row['before']}"),) if "before" in row else ()
+    known = (
+        ((row["library"], f"=={row['since']}" if "since" in row else f"<{row['before']}"),) if "before" in row else ()
+    )
     for name in row["names"]:
         full = f"{packages[0]}.{name}" if packages else name.replace("*", "Thing")
         assert row["evidence"] in [each.evidence for each in library_generators(full, known)]

@@ -167,6 +167,8 @@ def fix_value(project: Traces, path: str, value: Expression, source: str) -> Fix
     given = written_seed(project, path, place.start, but=_assigned_name(project, path, place), seeder=True)
     if isinstance(given, NoFix):
         return given
+    if given.text == text[value.start : value.end]:
+        return NoFix("it overwrites the program's own seed, and only the author knows which of the two is meant")
     # The value may reach a generator that takes no more.
     named = given.edits and given.text.isidentifier() and _is_named(project, path, place)
     seed = WrittenSeed(FALLBACK) if named or given.text.startswith("-") else given.below_limit

@@ -23,6 +23,7 @@ from torchrepro_lint.domain.loaders.constructions import (
     takes_generator,
 )
 from torchrepro_lint.domain.loaders.fetch_effects import unseeded_worker_draws
+from torchrepro_lint.domain.programs import programs_reaching
 from torchrepro_lint.query.database import query
 from torchrepro_lint.resolve.call_sites import call_candidates
 from torchrepro_lint.source.patterns import lazy_pattern
@@ -216,7 +217,7 @@ def generator_edits(project: Traces, path: str, call: Call) -> tuple[Edit, ...] 
         and _DEFAULT_GENERATORS.isdisjoint(project.names(path, given.value))
     ):
         return NoFix("the generator is created elsewhere; seed it there")
-    if _may_compute_on_gpu(project):
+    if _may_compute_on_gpu(project, position.function.name if position.function else "", path):
         return NoFix(
             "torch's default device may be a GPU here, and only the author can say which one the generator needs"
         )
@@ -233,21 +234,24 @@ def generator_edits(project: Traces, path: str, call: Call) -> tuple[Edit, ...] 
 
 
 @query()
-def _may_compute_on_gpu(project: Traces) -> bool:
-    """Whether the project may make tensors on a GPU by default: there a loader's permutation needs a generator of that device."""
+def _may_compute_on_gpu(project: Traces, function: str, path: str) -> bool:
+    """Whether programs that reach a function may make tensors on a GPU by default: a permutation needs a generator of that device."""
+    programs = programs_reaching(project, f"{path}{function or ':'}")
     candidates = call_candidates(project.resolver, _DEVICE_SETTERS)
     given = (
         arg.value
-        for path in candidates.paths
-        for site in project.calls_by(path, candidates.words)
-        if not _DEVICE_SETTERS.isdisjoint(map(simple_name, site.names))
+        for where in candidates.paths
+        if not programs or any(where in each.run.paths for each in programs)
+        for site in project.calls_by(where, candidates.words)
+        if any(each.startswith("torch.") and simple_name(each) in _DEVICE_SETTERS for each in site.names)
         for arg in site.call.args
     )
     return not all(_names_cpu(each) for each in given)
 
 
 def _names_cpu(value: Expression) -> bool:
-    """``"cpu"``, ``"torch.FloatTensor"``, ``torch.DoubleTensor``; and None, which is torch's own default."""
+    """``"cpu"``, ``torch.device("cpu")``, ``"torch.FloatTensor"``, ``torch.DoubleTensor``; and None, which is torch's own default."""
+    value = value.args[0].value if isinstance(value, Call) and value.args else value
     text = str(value.value) if isinstance(value, Constant) else ".".join(value.path) if isinstance(value, Ref) else ""
     return _CPU.fullmatch(text) is not None
 

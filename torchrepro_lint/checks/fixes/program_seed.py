@@ -126,7 +126,8 @@ def _find_seed_fields(project: Traces, path: str, position: ControlFlowPosition,
         for inner in statements((each,))
         if isinstance(inner, Assign) and any(map(is_seed_attribute, inner.targets))
     ]
-    if any(is_none(each.value) or _changes(project, path, each.value) for each in writes):
+    always = [each for each in field_writes(project, path, position, root) if each in writes]
+    if any(is_none(each.value) for each in writes) or any(_changes(project, path, each.value) for each in always):
         return  # ``args.seed = None``, ``args.seed = time.time()``
     written = {target.path for each in writes for target in each.targets if isinstance(target, Ref)}
     for option in _seed_options(project, path, variable):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from torchrepro_lint.checks.fixes.import_block import last_of_block, only_imports
 from torchrepro_lint.checks.fixes.insertions import insert_below, insert_paragraph, insert_statement, newline
-from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, binds, own_seed
+from torchrepro_lint.checks.fixes.program_seed import FALLBACK, SeedValue, own_seed
 from torchrepro_lint.checks.fixes.seed_constants import module_constant
 from torchrepro_lint.checks.fixes.seed_origins import SeedOrigin, SeedScope, constant_of, seed_origins
 from torchrepro_lint.checks.repetition import function_runs_often
@@ -40,7 +40,6 @@ from torchrepro_lint.trace.entry_points import Entry
 from torchrepro_lint.trace.events import TraceEvent, guards, prefix_and_rest
 from torchrepro_lint.trace.traces import Traces
 
-_WORD = lazy_pattern(r"\w+")
 _MAIN_NAMES = frozenset({"main", "_main", "run", "cli", "launch", "train", "entry"})
 
 
@@ -65,7 +64,7 @@ def entry_place(
     if place.seed.text != FALLBACK:
         return _for_each_rank(project, program, place, trace_event)
     origins = seed_origins(project, program.effects)
-    written = _written_in_scope(project, program.entry.path, place.position, origins)
+    written = _written_at_start(project, program.entry.path, place.position, origins)
     if written is not None:
         return place._replace(seed=written)
     constants = [constant_of(each) for each in (seed_origins(project, program.effects, late) if late else origins)]
@@ -114,22 +113,15 @@ def _runs_for_each_item(project: Traces, path: str, position: ControlFlowPositio
     return position.function is not None and function_runs_often(project, path, position)
 
 
-def _written_in_scope(
+def _written_at_start(
     project: Traces, path: str, home: ControlFlowPosition, origins: Sequence[SeedOrigin]
 ) -> SeedValue | None:
-    """A seed of the program as the start of its main function can write it, or the place below the statement that binds what it needs;
-    a literal is not repeated here.
-    """
-    usable = [each for each in origins if not each.conditional and constant_of(each) is None]
-    start = ControlFlowPosition(home.function, (BlockPosition(home.spots[0].block, 0, None),))
-    for position in (start, home) if home.function is not None else (home,):
-        scope = SeedScope(project, path, position)
-        for text in filter(None, map(scope.written, usable)):
-            word = _WORD.match(text)
-            after = next((each for each in reversed([*position.before]) if word and binds(each, word[0])), None)
-            if position == start or after is not None:
-                return SeedValue(text, after)
-    return None
+    """A seed of the program as the start of its main function can write it; a literal is not repeated here."""
+    block = home.spots[0].block
+    scope = SeedScope(project, path, ControlFlowPosition(home.function, (BlockPosition(block, 0, None),)))
+    usable = (each for each in origins if not each.conditional and constant_of(each) is None)
+    texts = (scope.written(each) for each in usable if home.function is not None)
+    return next((SeedValue(each, None) for each in texts if each is not None), None)
 
 
 def _common_positions(program: Program, positions: list[ControlFlowPosition]) -> list[ControlFlowPosition]:

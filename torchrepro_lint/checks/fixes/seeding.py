@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from torchrepro_lint.checks.fixes.arguments import append_argument
@@ -242,9 +243,7 @@ def seed_helper(project: Traces, path: str, families: Sequence[str]) -> SeedHelp
     unconditionally, and neither draws nor trains. It takes the seed first, or nothing.
     """
     tree, modules = project.files[path], project.resolver.modules
-    starred = {
-        word: (f"?{word}",) for file in modules.starred(path) if file != path for word, _ in project.files[file].exports
-    }
+    starred = {word: (f"?{word}",) for word in _starred_words(project, path)}
     for word, names in {**starred, **dict(tree.exports)}.items():
         if not _ABOUT_SEEDS.search(word):
             continue
@@ -264,6 +263,18 @@ def seed_helper(project: Traces, path: str, families: Sequence[str]) -> SeedHelp
                 if seeds and not definition.decorators and all(each.default is not None for each in others):
                     return SeedHelper(word, first, bound)
     return None
+
+
+def _starred_words(project: Traces, path: str) -> set[str]:
+    """The words that one star import brings into a file, as far as no ``__all__`` leaves them out."""
+    trees = [project.files[each] for each in project.resolver.modules.starred(path) if each != path]
+    lists = [tree.assigned[":__all__"] for tree in trees if ":__all__" in tree.assigned]
+    listed = [
+        {part.value for _, value in each for part in subexpressions(value) if isinstance(part, Constant)}
+        for each in lists
+    ]
+    words = Counter(word for tree in trees for word, _ in tree.exports)
+    return {word for word, count in words.items() if count == 1 and all(word in each for each in listed)}
 
 
 def _call_helper(project: Traces, path: str, place: SeedPlace, helper: SeedHelper) -> Fix | None:

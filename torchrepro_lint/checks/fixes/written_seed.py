@@ -30,11 +30,12 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.definitions import targets
-from torchrepro_lint.syntax.nodes import Call, If, Record, Ref
+from torchrepro_lint.syntax.nodes import Call, Constant, If, Record, Ref, SimpleStatement, Statement
 from torchrepro_lint.syntax.qualified_names import last_word, path_of
 from torchrepro_lint.syntax.scopes import ControlFlowPosition, comprehension_names, control_flow_position
-from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements
+from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements, subexpressions
 from torchrepro_lint.trace.builder import Trace
+from torchrepro_lint.trace.events import guards
 from torchrepro_lint.trace.traces import Traces
 
 
@@ -128,29 +129,29 @@ class _Place:
     def _is_returned(self) -> bool:
         function, made = self.position.function, self.position.spots[-1].statement
         kept = {each.access_path for each in targets(made) if isinstance(each, Ref)}
-        ends = (
-            each
-            for each in statements(function.body if function is not None else ())
-            if getattr(each, "kind", "") == "return"
-        )
-        return any(
-            isinstance(part, Ref) and part.access_path in kept for each in ends for part in expressions_within(each)
-        )
+        ends = [each for each in statements(function.body if function is not None else ()) if is_return(each)]
+        read = (part for each in ends for part in expressions_within(each) if isinstance(part, Ref))
+        return made in ends or any(part.access_path in kept for part in read)
 
     def _seeds_again(self, program: Program) -> bool:
-        order, places = self.order(program), _first_orders(program)
-        before: set[str] = set()
-        after: set[str] = set()
+        """Whether it seeds with a literal before, and with something else after."""
+        order, places, resolver = self.order(program), _first_orders(program), self.project.resolver
+        literal: dict[bool, list[bool]] = {False: [], True: []}
         for seed in program.effects.seeds.get("torch", ()):
+            event, path = seed.trace_event.event, seed.trace_event.path
+            passed = [each.value for each in event.value.args] if isinstance(event.value, Call) else []
+            given = [root for each in passed if isinstance(each, Ref) for root in each.roots]
             # A trace has the first call of a function that seeds; the others are among its call edges.
-            entered = [
-                (path_of(each.caller), each.event) for each in program.run.call_edges.get(seed.trace_event.function, ())
-            ]
-            for path, event in entered or [(seed.trace_event.path, seed.trace_event.event)]:
-                if isinstance(event.value, Call) and last_identifier(event.value.func) not in RESTORING:
-                    given = "".join(self.project.text(path)[each.start : each.end] for each in event.value.args)
-                    (after if places.get((path, event.statement.start), 0) > order else before).add(given)
-        return bool(before) and not after <= before
+            edges = (
+                program.run.call_edges.get(seed.trace_event.function, ())
+                if any(resolver.parameter(path + each) for each in given)
+                else ()
+            )
+            for where, entered in [(path_of(each.caller), each.event) for each in edges] or [(path, event)]:
+                if isinstance(entered.value, Call) and last_identifier(entered.value.func) not in RESTORING:
+                    is_literal = all(isinstance(each.value, Constant) for each in entered.value.args)
+                    literal[places.get((where, entered.statement.start), 0) > order].append(is_literal)
+        return bool(literal[False]) and all(literal[False]) and not all(literal[True])
 
     @cached_property
     def origins(self) -> list[SeedOrigin]:
@@ -161,6 +162,11 @@ class _Place:
             before = [each for each in seed_origins(self.project, program.effects, ("torch",)) if each.order < order]
             found += before[-1:] or seed_origins(self.project, program.effects)[:1]
         return found
+
+
+def is_return(statement: Statement) -> bool:
+    """``return loader``."""
+    return isinstance(statement, SimpleStatement) and statement.kind == "return"
 
 
 def _other_seed(place: _Place, *, seeder: bool) -> WrittenSeed | NoFix:
@@ -186,9 +192,8 @@ def _other_seed(place: _Place, *, seeder: bool) -> WrittenSeed | NoFix:
 def _own_seeds(place: _Place) -> Iterator[str]:
     """The expressions in scope that are the program's seed."""
     own = own_seed(place.project, place.path, place.position)
-    # Where a test decides whether the program seeds with it, ``if args.seed != 0``, torch tells what it has got.
-    tested = bool(place.origins) and all(each.conditional for each in place.origins)
-    may_be_none = own is not None and (own.text.startswith(_UNLESS_NONE) or tested)
+    # Where a test of the seed decides whether the program seeds with it, ``if args.seed != 0``, torch tells what it has got.
+    may_be_none = own is not None and (own.text.startswith(_UNLESS_NONE) or _is_tested(place, last_word(own.text)))
     given = next((each for each in _rewritten(place) if _ATTRIBUTE.fullmatch(each)), "")
     if own is not None and given and last_word(given) != last_word(own.text):
         yield given  # of ``--seed`` and ``--run_seed`` it is the second that torch gets
@@ -198,6 +203,14 @@ def _own_seeds(place: _Place) -> Iterator[str]:
     constant = module_constant(place.project, place.path, place.position)
     if constant is not None and not place.origins and not place.seeded:
         yield constant.text
+
+
+def _is_tested(place: _Place, word: str) -> bool:
+    """Whether all programs seed torch under a test of their seed alone."""
+    seeds = [each.trace_event for program in place.programs for each in program.effects.seeds.get("torch", ())]
+    tests = [[guard.value for guard in guards(each) if guard.kind in ("if", "else")] for each in seeds]
+    read = [[part for test in some for part in subexpressions(test) if isinstance(part, Ref)] for some in tests]
+    return bool(seeds) and all(any(last_identifier(part) == word for part in parts) for parts in read)
 
 
 def _rewritten(place: _Place) -> Iterator[str]:
