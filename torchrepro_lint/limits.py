@@ -241,6 +241,8 @@ MAX_FILLING_CALLS = 3
 MAX_CERTAIN_NAMES = 4
 # Wrappers around an environment, far more than there are; a seed behind them is not seen, and the environment is reported.
 MAX_ENVIRONMENT_WRAPPERS = 40
+# Classes of a dictionary that a key chooses from; attributes of the others are not looked for.
+MAX_TABLE_MATES = 40
 # Containers of layers or transforms in one another, more than there are; draws of deeper ones are missed.
 MAX_NESTED_CONTAINERS = 8
 # Variables that are searched for other uses of a value; beyond, there may be one, and the finding has no safe fix.

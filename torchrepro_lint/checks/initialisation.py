@@ -18,7 +18,7 @@ _OLD = (
 )
 _INIT_WORDS = frozenset({*_OLD, *(f"{stem}_" for stem in (*_OLD, "ones", "trunc_normal", "zeros"))})
 # Methods of tensors that do the same.
-_FILLING_METHODS = frozenset({"uniform_", "normal_", "fill_", "zero_"})
+_FILLING_METHODS = frozenset({"uniform_", "normal_"})
 
 
 def initialises_from_outside(project: ProgramIndex, word: str) -> bool:

@@ -48,7 +48,7 @@ def reads_of_empty(context: Context) -> Iterator[tuple[CallSite, str]]:
 
 # Whether torch itself fills such memory, since this release.
 FILLS_SINCE = (2, 2)
-_FILL_FLAG = "fill-uninitialized-memory"
+FILL_FLAG = "fill-uninitialized-memory"
 
 
 def fills_memory(context: Context, function: str) -> bool:
@@ -59,7 +59,7 @@ def fills_memory(context: Context, function: str) -> bool:
     return not any(
         is_off(effect.value)
         for program in programs_reaching_or_importing(project, function)
-        for effect in flag_writes_in(project, program, _FILL_FLAG)
+        for effect in flag_writes_in(project, program, FILL_FLAG)
     )
 
 
@@ -155,7 +155,7 @@ def _read_attribute(context: Context, site: CallSite, word: str) -> tuple[str, E
 def _first_read(context: Context, word: str) -> list[tuple[str, Expression]] | None:
     """The reads of an attribute in this file; None where something in the project may fill it."""
     found: list[tuple[str, Expression]] = []
-    for path, expression, at in context.project.uses.of_any_attribute(word):
+    for path, expression, at in context.project.uses.attributes.having(word):
         if not isinstance(expression, Ref):
             return None
         use, place = FirstUses(context.project, path).of_reference(expression, expression.path[at + 1 :])

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
+from torchrepro_lint import limits
 from torchrepro_lint.dataflow.feasibility import implies_one_element
 from torchrepro_lint.query.database import query
 from torchrepro_lint.syntax.definitions import targets
@@ -37,6 +38,7 @@ from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_local,
     is_own,
+    is_self,
     local_symbol,
     module_symbol,
     path_of,
@@ -136,7 +138,7 @@ class DefUse:
         self.database = project.database
         self._project = project
         self._names = project.resolver
-        self._attributes = AttributeReads(project)
+        self.attributes = AttributeReads(project)
 
     def summary(self, path: str) -> ModuleSummary:
         """The summary of a file."""
@@ -202,10 +204,12 @@ class DefUse:
     def of_attribute(self, owner: str, word: str) -> Iterator[tuple[str, Expression, tuple[str, ...]]]:
         """The reads of an attribute of a class's objects, through ``self`` and through other references."""
         classes = {owner, *self._names.subclasses(owner), *filter(in_project, self._names.ancestry(owner))}
-        reads = [(self._holders(*each), each) for each in self._attributes.having(word)]
+        reads = [(self._holders(*each), each) for each in self.attributes.having(word)]
         own = [each for holders, each in reads if not classes.isdisjoint(holders)]
         mates = table_mates(self._project, owner) if reads and not own else frozenset[str]()  # it may be one of these
-        for path, read, at in own or (each for holders, each in reads if not mates.isdisjoint(holders)):
+        for path, read, at in own or (
+            each for holders, each in reads if mates & holders and not any(map(is_self, getattr(each[1], "roots", ())))
+        ):
             yield path, read, read.path[at + 1 :] if isinstance(read, Ref) else ()
 
     def _holders(self, path: str, read: Expression, at: int) -> frozenset[str]:
@@ -213,10 +217,6 @@ class DefUse:
         if isinstance(read, Ref):
             return frozenset(map(class_of, self._names.names_of(path, read._replace(path=read.path[:at]))))
         return frozenset(map(class_of, self._names.names(path, read.value) if isinstance(read, Attribute) else ()))
-
-    def of_any_attribute(self, word: str) -> list[tuple[str, Expression, int]]:
-        """All reads of attributes of this name, of whatever object: file, expression, and the position of the name in its path."""
-        return self._attributes.having(word)
 
     def of_result(self, function: str) -> list[tuple[str, Call]]:
         """The calls of the project that run a function, each with its file."""
@@ -279,7 +279,7 @@ def table_mates(project: ProgramIndex, owner: str) -> frozenset[str]:
     for path, ref, _ in uses.of_definition(path_of(owner), owner.removeprefix(path_of(owner))):
         spot = uses.spots(path).of(ref)
         if spot is not None and isinstance(spot.parent, Collection) and spot.parent.kind == "dict":
-            for each in spot.parent.items[1::2]:
+            for each in spot.parent.items[1 : 2 * limits.MAX_TABLE_MATES : 2]:
                 found.update(filter(names.classes, names.names(path, each)) if isinstance(each, Ref) else ())
     return frozenset(found)
 

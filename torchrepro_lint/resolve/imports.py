@@ -207,9 +207,9 @@ class ImportResolver:
             file = self.module(path, module)
             if file and file != path:
                 folder, parts = self.tree.folder(path), module.split(".")
-                # The packages around an importing module have run before it, those around the search path do not run.
-                near = not parts[0] or self.tree.beside(folder, parts[0])
-                home = folder if near else self.tree.home_for(path, parts) or ""
+                # The packages around the search path do not run; a relative import stands in a package that does.
+                near = parts[0] and self.tree.beside(folder, parts[0])
+                home = folder if near else (self.tree.home_for(path, parts) or "") if parts[0] else ""
                 above = (each for each in reversed([*parent_folders(file)]) if each)
                 inside = (join_path(each, "__init__.py") for each in above if not f"{home}/".startswith(f"{each}/"))
                 yield from (each for each in inside if each in self.files and each != file)

@@ -12,6 +12,7 @@ from torchrepro_lint.syntax.definitions import bound_references, targets
 from torchrepro_lint.syntax.nodes import (
     Arg,
     Assign,
+    Attribute,
     Call,
     Collection,
     Comprehension,
@@ -338,3 +339,16 @@ def uses_receiver(function: Function) -> bool:
     bases = (call for call in calls if isinstance(call.func, Ref) and any(map(is_super, call.func.roots)))
     passed = {arg.value for call in bases for arg in call.args}
     return any(isinstance(each, Ref) and receiver in each.roots and each not in passed for each in within)
+
+
+def formatted_values(value: Expression) -> Iterator[Expression]:
+    """The values that a printed text is made of: of ``"loss {}".format(loss)``, ``"%s" % loss``, an f-string."""
+    match value:
+        case Call(func=Attribute(value=Constant(), name="format"), args=args):
+            yield from (arg.value for arg in args)
+        case Operation(op="%", operands=(Constant(), Collection(items=items))):
+            yield from (each for each in items if each is not None)
+        case Operation(op="f" | "%" | "+", operands=operands):
+            yield from operands
+        case _:
+            yield value

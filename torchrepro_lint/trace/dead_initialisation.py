@@ -110,7 +110,6 @@ def _loads_after(
     path = path_of(name)
     own = set(own_weights(found))
     for at, event in enumerate(found):
-        used -= _remade(event)
         match event.value:
             case Call(func=Ref(roots=roots, path=words)) if event.kind == "call":
                 used.add((roots, words))  # a model that is run before its weights are loaded
@@ -137,15 +136,6 @@ def _loads_after(
             later = [set(_between(names, name, held, loads[held], found, range(at + 1, trained))) for held in made]
             if all(later):
                 yield event, later
-
-
-def _remade(event: Event) -> set[AccessPath]:
-    """The places that a statement gives to a new object, which nothing has used: ``model = Net()``."""
-    match event.statement:
-        case Assign(value=Call() as made) as statement if made == event.value and _makes_object(made):
-            used = {each.access_path for each in subexpressions(made) if isinstance(each, Ref)}
-            return {each.access_path for each in statement.targets if isinstance(each, Ref)} - used
-    return set()
 
 
 def _made_to_be_loaded(names: Names, cache: EventCache, path: str, found: Iterable[Event]) -> Iterator[Call]:

@@ -102,7 +102,7 @@ def _reads_item(spots: UseDefIndex, ref: Ref, item: Subscript) -> bool:
     if ref.roots == item.value.roots and ref.path[: len(item.value.path)] != item.value.path:
         return True
     spot = spots.of(ref)
-    if spot is not None and ref.roots != item.value.roots and _only_tells(spot.statement):
+    if spot is not None and _only_tells(spot.statement):
         return True
     parent = spot.parent if spot is not None else None
     outer = spots.of(parent) if isinstance(parent, Subscript) else None

@@ -35,16 +35,16 @@ from torchrepro_lint.trace.builder import Trace
 
 
 def frozen_calls(
-    project: ProgramIndex, run: Trace, function: str, made: Expression | None
+    project: ProgramIndex, run: Trace, function: str, made: Expression | None, *, reached: bool = False
 ) -> tuple[CallSite, ...] | None:
     """The calls of the frozen module that a call in a function constructs; none where it gets no gradient at any place where it runs.
-    None if it is not frozen.
+    None if it is not frozen. Only what is ``reached`` counts, or also what methods run that a program never calls.
     """
     tracker = ModuleTracker(project, run, path_of(function), () if made is None else (made,))
     tracker.follow(function)
     if _stays_frozen(project, run, tracker):
         return _calls_in(run, tracker)
-    return () if _runs_only_without_gradient(project, run, tracker) else None
+    return () if _runs_only_without_gradient(project, run, tracker, reached=reached) else None
 
 
 def _stays_frozen(project: ProgramIndex, run: Trace, tracker: ModuleTracker) -> bool:
@@ -79,14 +79,14 @@ def _calls_in(run: Trace, tracker: ModuleTracker) -> tuple[CallSite, ...]:
     return tuple(each for each in tracker.run_sites() if each.function in run.functions)
 
 
-def _runs_only_without_gradient(project: ProgramIndex, run: Trace, tracker: ModuleTracker) -> bool:
+def _runs_only_without_gradient(project: ProgramIndex, run: Trace, tracker: ModuleTracker, *, reached: bool) -> bool:
     """Whether each place that runs a tracked module gets no gradient, and there is one."""
     sites = [*tracker.run_sites()]
     runs = [each for each in sites if each.function in run.functions]
     if tracker.escapes or not all(_runs_without_gradient(project, run, site) for site in runs):
         return False
     others = list(tracker.run_sites_elsewhere())
-    known = runs or others or _runs_by_other_methods(project, run, {each.function for each in sites})
+    known = runs or others or (reached and _runs_by_other_methods(project, run, {each.function for each in sites}))
     return bool(known) and all(_runs_without_gradient(project, run, site) for site in others)
 
 
@@ -174,7 +174,7 @@ def _is_kept_for_no_gradient(project: ProgramIndex, run: Trace, caller: str, eve
     tracker = ModuleTracker(project, run, path_of(caller), kept)
     if kept:
         tracker.follow(caller)
-    return bool(kept) and _runs_only_without_gradient(project, run, tracker)
+    return bool(kept) and _runs_only_without_gradient(project, run, tracker, reached=False)
 
 
 def _modules_kept(event: Event) -> tuple[Expression, ...]:

@@ -317,7 +317,8 @@ def _fetches_by_itself(project: Traces, loader: Loader) -> bool:
     methods = (path_of(base) + method for base in bases for each in names.classes(base) for _, method in each.methods)
     bodies = (function.body for method in methods for function in names.functions(method))
     calls = (each for body in bodies for each in body_expressions(body) if isinstance(each, Call))
-    return not any(last_identifier(each.func) in ("__iter__", "_get_iterator") for each in calls)
+    words = [last_identifier(each.func) for each in calls]
+    return not any(word in ("__iter__", "_get_iterator") or word.endswith("Iter") for word in words)
 
 
 @query()

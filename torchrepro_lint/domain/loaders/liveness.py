@@ -123,7 +123,7 @@ class _Liveness:
                 reads = self._project.uses.of_variable(path, target, position, position.statement.end)
                 yield from self._read(reads, keys)
             case Ref(path=(word,)) if self._is_own(path, target, position.function):
-                found = self._project.uses.of_any_attribute(word)
+                found = self._project.uses.attributes.having(word)
                 reads_of = ((p, each, each.path[at + 1 :] if isinstance(each, Ref) else ()) for p, each, at in found)
                 yield from self._read(reads_of, keys)
             case Collection(items=items) if not any(isinstance(each, Operation) for each in items):

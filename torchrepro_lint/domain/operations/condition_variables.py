@@ -250,7 +250,7 @@ def is_only_weight_read(project: Traces, path: str, site: CallSite) -> bool:
         return False
     word, owner = words.pop(), project.resolver.owner(site.function)
     # Its own file first, where nearly all are run.
-    reads = sorted(project.uses.of_any_attribute(word), key=lambda each: each[0] != path)
+    reads = sorted(project.uses.attributes.having(word), key=lambda each: each[0] != path)
     uses = (_is_weight_read(project.uses, *each) for each in reads if _may_be_of(project, owner, *each))
     return next(uses, False) and all(uses)
 

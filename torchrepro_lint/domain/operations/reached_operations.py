@@ -270,14 +270,14 @@ def _gets_no_gradient(context: Context, program: Program, operation: ReachedOper
     function, value = operation.trace_event.function, operation.trace_event.event.value
     if not _is_layer(operation.row):
         return entered_without_gradient(context.project, program.run, function)
-    return _trains_no_layer(context, program, function, value)
+    return _trains_no_layer(context, program, function, value, reached=True)
 
 
 def _is_layer(row: OperationRow) -> bool:
     return simple_name(row.signature.name)[:1].isupper()
 
 
-def _trains_no_layer(context: Context, program: Program, function: str, made: Expression | None) -> bool:
+def _trains_no_layer(context: Context, program: Program, function: str, made: Expression | None, reached: bool) -> bool:
     """Whether a program gives no gradient to the layer that an expression of a function constructs."""
     project, run = context.project, program.run
     resolver, owner = project.resolver, project.resolver.owner(function)
@@ -290,7 +290,7 @@ def _trains_no_layer(context: Context, program: Program, function: str, made: Ex
     untrained = [any(entered_without_gradient(project, run, each) for each in some) for some in ways]
     if untrained and all(untrained):
         return True
-    frozen = frozen_calls(project, run, function, made)
+    frozen = frozen_calls(project, run, function, made, reached=reached)
     return frozen is not None and not any(receives_gradient(project, run, each) for each in frozen)
 
 
@@ -303,7 +303,7 @@ def runs_only_without_gradient(context: Context, case: Case) -> bool:
         return False
     programs = programs_reaching(context.project, case.site.function)
     return bool(programs) and all(
-        _trains_no_layer(context, program, case.site.function, case.expression) for program in programs
+        _trains_no_layer(context, program, case.site.function, case.expression, reached=False) for program in programs
     )
 
 

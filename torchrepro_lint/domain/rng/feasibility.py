@@ -290,8 +290,6 @@ class PathFeasibility:
                 continue
             self._budget -= 1
             later = made or self._runs_later(each)
-            if later and not made and self._is_never_run(caller):
-                continue
             for index, outer in enumerate(self._environments_at(caller, event, depth + 1, made=later)):
                 self._budget -= index > 0
                 if self._budget < 0:
@@ -366,14 +364,6 @@ class PathFeasibility:
         """Whether the event of an edge only makes the object whose method runs later: ``nn.ModuleList(Block() for _ in range(3))``."""
         value = edge.event.value
         return not edge.mode and isinstance(value, Call) and not self._is_called(edge.function, edge.caller, value)
-
-    def _is_never_run(self, maker: str) -> bool:
-        """Whether a trace makes a network by a constructor, and enters no other method of it: its layers do not run."""
-        names = self._project.resolver
-        owner = names.owner(maker) if simple_name(maker) == "__init__" else ""
-        classes = {owner, *names.subclasses(owner)} if owner else set()
-        run = any(names.owner(each) in classes and simple_name(each) != "__init__" for each in self._run.functions)
-        return bool(owner) and not run and any(map(in_project, names.methods(owner, "forward")))
 
     def _is_in_other_mode(self, edge: CallEdge, *, made: bool = False) -> bool:
         """Whether a call only makes weights that are loaded afterwards, and the draw is sought elsewhere; or its loader fetches in

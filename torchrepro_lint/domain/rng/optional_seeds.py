@@ -71,14 +71,14 @@ def shipped_seeds(
         ruled_out += (seed for seed, cause in zip(seeds, causes, strict=False) if cause == _RULED_OUT)
         # Restoring a state is no option of its own: what keeps the others from seeding is to blame.
         found = [
-            (len(seed.trace_event.call_path), cause)
+            ("." not in cause.declared.text, len(seed.trace_event.call_path), cause)
             for seed, cause in zip(seeds, causes, strict=False)
             if isinstance(cause, _Cause) and not _restores(seed)
         ]
         if found:
             # The program's own option, rather than the parameter of a method that also seeds.
-            first = min(found, key=lambda each: each[0])[1]
-            draws = frozenset(draw for _, each in found for draw in each.draws)
+            first = min(found, key=lambda each: each[:2])[2]
+            draws = frozenset(draw for *_, each in found for draw in each.draws)
             optional.append(OptionalSeed(family.key, first.declared, first.test, first.changes, draws))
     return Shipped(tuple(optional), tuple(ruled_out))
 

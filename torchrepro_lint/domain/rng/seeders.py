@@ -17,8 +17,17 @@ from torchrepro_lint.dataflow.feasibility import implies_not_none
 from torchrepro_lint.dataflow.taint.sinks import DATA_WRITERS
 from torchrepro_lint.resolve.names import Names
 from torchrepro_lint.source.patterns import lazy_pattern
-from torchrepro_lint.syntax.binding import known_argument
-from torchrepro_lint.syntax.nodes import Attribute, Call, Constant, Expression, Operation, Record, Ref, Subscript
+from torchrepro_lint.syntax.binding import formatted_values, known_argument
+from torchrepro_lint.syntax.nodes import (
+    Attribute,
+    Call,
+    Constant,
+    Expression,
+    Operation,
+    Record,
+    Ref,
+    Subscript,
+)
 from torchrepro_lint.syntax.qualified_names import (
     in_project,
     is_unresolved,
@@ -323,11 +332,12 @@ def logs_metric(names: Names, trace_event: TraceEvent, call: Call) -> bool:
     """Whether a call prints or logs a metric, by its literals and the names of its variables; not one that a checkpoint tells."""
     if not may_log(trace_event.names, call) or not any(_METRIC.search(text) for text in _texts(call)):
         return False
-    parts = [each for arg in call.args for each in subexpressions(arg.value)]
-    items = [each.value for each in parts if isinstance(each, Subscript) and isinstance(each.value, Ref)]
-    saved = [each for each in items if "torch.load()" in names.names(trace_event.path, each)]
-    others = (each for each in parts if isinstance(each, Ref) and each not in saved)
-    return not saved or any(_METRIC.search(text) for each in others for text in _words(each))
+    shown = [each for arg in call.args for each in formatted_values(arg.value)]
+    items = [each for each in shown if isinstance(each, Subscript) and isinstance(each.value, Ref)]
+    saved = [each for each in items if "torch.load()" in names.names(trace_event.path, each.value)]
+    others = [each for each in shown if each not in saved and not isinstance(each, Constant)]
+    plain = all(isinstance(each, Ref) and not any(map(_METRIC.search, _words(each))) for each in others)
+    return not saved or not plain
 
 
 def may_log(called: tuple[str, ...], call: Call) -> bool:
