@@ -202,14 +202,14 @@ class DefUse:
             yield path, ref, ref.path
 
     def of_attribute(self, owner: str, word: str) -> Iterator[tuple[str, Expression, tuple[str, ...]]]:
-        """The reads of an attribute of a class's objects, through ``self`` and through other references."""
+        """The reads of an attribute of a class's objects, through ``self`` and other references; of classes beside it, if only it reads."""
         classes = {owner, *self._names.subclasses(owner), *filter(in_project, self._names.ancestry(owner))}
         reads = [(self._holders(*each), each) for each in self.attributes.having(word)]
         own = [each for holders, each in reads if not classes.isdisjoint(holders)]
-        mates = table_mates(self._project, owner) if reads and not own else frozenset[str]()  # it may be one of these
-        for path, read, at in own or (
-            each for holders, each in reads if mates & holders and not any(map(is_self, getattr(each[1], "roots", ())))
-        ):
+        apart = [(holders, each) for holders, each in reads if not any(map(is_self, getattr(each[1], "roots", ())))]
+        known = not apart or any(not classes.isdisjoint(holders) for holders, _ in apart)
+        mates = frozenset[str]() if known else table_mates(self._project, owner)
+        for path, read, at in (*own, *(each for holders, each in apart if mates & holders)):
             yield path, read, read.path[at + 1 :] if isinstance(read, Ref) else ()
 
     def _holders(self, path: str, read: Expression, at: int) -> frozenset[str]:
