@@ -93,8 +93,8 @@ def loads_on_condition(names: Names, name: str) -> Mapping[Statement, tuple[tupl
     found: dict[Statement, tuple[tuple[Guard, ...], ...]] = {}
     for event, later in _loads_after(names, names.events, name, names.events.of(name)):
         own = uncertain_guards(event.guards)
-        common = set.intersection(*map(with_both_branches, later))
-        added = sorted((each[len(own) :] for each in common if each[: len(own)] == own), key=repr)
+        common = sorted(set.intersection(*map(with_both_branches, later)), key=repr)
+        added = (each[len(own) :] for each in common if each[: len(own)] == own)
         found[event.statement] = (*found.get(event.statement, ()), *added)
     return found
 
@@ -140,7 +140,10 @@ def _loads_after(
 
 def _made_to_be_loaded(names: Names, cache: EventCache, path: str, found: Iterable[Event]) -> Iterator[Call]:
     """The calls that make a model for a function that loads its weights before it runs it: ``Net()`` of ``evaluate(Net(), path)``."""
-    for call in (each.value for each in found if each.kind == "call" and isinstance(each.value, Call)):
+    for event in found:
+        call = event.value
+        if event.kind != "call" or not isinstance(call, Call):
+            continue
         for arg in call.args:
             if isinstance(made := made_by_chain(arg.value), Call):
                 model = Ref(arg.value.start, arg.value.end, ("<made>",), (), arg.value.end)
@@ -227,9 +230,8 @@ def _filled_layers(names: Names, name: str, found: tuple[Event, ...]) -> Iterato
                 later = [[fill for fill in part if fill[0] > made.end] for part in parts]
                 guards = uncertain_guards(event.guards)
                 if drawn and all(holds_always({each for _, each in fill}, guards) for fill in later):
-                    within = range(made.end, max(at for fill in later for at, _ in fill) + 1)
-                    all_statements = (each for body in names.bodies(name) for each in statements(body))
-                    if not any(uses_numbers(each, layer) for each in all_statements if each.start in within):
+                    last = max(at for fill in later for at, _ in fill)
+                    if not _is_read(names, name, layer, range(made.end, last + 1)):
                         yield made
 
 
@@ -241,16 +243,19 @@ def _drawn_parts(made: Iterable[str], call: Call) -> tuple[str, ...]:
     return ("weight", "bias")[: 1 if without else 2] if found else ()
 
 
+def _is_read(names: Names, name: str, layer: Ref, within: range) -> bool:
+    """Whether the statements between two places of a function may use the numbers of a layer."""
+    between = (each for body in names.bodies(name) for each in statements(body) if each.start in within)
+    return any(uses_numbers(each, layer) for each in between)
+
+
 def _made_by(event: Event, places: Container[AccessPath]) -> Iterator[list[AccessPath]]:
     """The models that an assignment makes, all those of a tuple together, or a part of which it makes."""
     statement = event.statement
     if not isinstance(statement, Assign) or event.kind != "call":
         return
     for target in statement.targets:
-        items = target.items if isinstance(target, Collection) else (target,)
-        named = [
-            each for each in items if each is None or last_identifier(each) != "_"
-        ]  # ``model, _ = build(options)``
+        named = _bound(target)
         kept = [each.access_path if isinstance(each, Ref) else place_of(each) for each in named]
         whole = [each for each in kept if each is not None]
         if whole and len(whole) == len(named) and all(each in places for each in whole):
@@ -307,6 +312,12 @@ def _initialised_by(event: Event, places: Iterable[AccessPath]) -> Iterator[Acce
 def _makes_object(value: Expression | None) -> bool:
     """Whether a value is made by a class, as a module or a parameter is."""
     return isinstance(value, Call) and last_identifier(value.func)[:1].isupper()
+
+
+def _bound(target: Expression) -> list[Expression | None]:
+    """A target, or the items of a tuple, beside names that nobody reads: ``model, _ = build(options)``."""
+    items = target.items if isinstance(target, Collection) else (target,)
+    return [each for each in items if each is None or last_identifier(each) != "_"]
 
 
 def _made_empty(names: Names, path: str, found: Iterable[Event]) -> Iterator[Statement]:
