@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchrepro_lint.checks import uninitialised
 from torchrepro_lint.checks.rule import Finding
-from torchrepro_lint.checks.uninitialised_data import FILL_FLAG, FILLS_SINCE
+from torchrepro_lint.checks.uninitialised import unfilled_memory_of_torch
+from torchrepro_lint.checks.uninitialised_data import FILLS_SINCE, keeps_memory
 from torchrepro_lint.domain.determinism_mode import flag_writes_in, sets_flag
 from torchrepro_lint.domain.flags import CUDNN_DETERMINISTIC, DETERMINISTIC
 from torchrepro_lint.domain.operations.gaps import first_gap
@@ -80,13 +80,10 @@ def _why_off(project: Traces, program: Program) -> str:
 def _why_empty(context: Context, program: Program) -> str:
     """What a program reads of memory that nothing fills: deterministic algorithms fill it with NaN."""
     project, run = context.project, program.run
-    fills = release(context.catalogue.version) >= FILLS_SINCE and not any(flag_writes_in(project, program, FILL_FLAG))
+    fills = release(context.catalogue.version) >= FILLS_SINCE and not keeps_memory(project, program)
     for path in sorted(run.paths) if fills else ():
         tree = project.files[path]
-        for finding in uninitialised.check(context._replace(path=path, tree=tree)):
-            calls = [each for each in project.calls(path) if finding.span.start <= each.call.start < finding.span.end]
-            if any(name.startswith("numpy.") for each in calls for name in each.names):
-                continue
+        for finding in unfilled_memory_of_torch(context._replace(path=path, tree=tree)):
             function = function_at(tree, finding.span.start)
             if (path + function.name if function is not None else module_symbol(path)) in run.functions:
                 place = Reference(path, project.position(path, finding.span.start).line)

@@ -37,17 +37,31 @@ _MODULE_METHODS = frozenset(
 
 def check(context: Context) -> Iterator[Finding]:
     """The calls whose result is read before it is filled, and the parameters and buffers that are left empty."""
+    return (finding for finding, _ in _unfilled(context))
+
+
+def unfilled_memory_of_torch(context: Context) -> tuple[Finding, ...]:
+    """Those of memory that torch gets, and not NumPy. The programs that come to a file ask one after the other."""
+    project = context.project
+    return project.remembered(
+        "unfilled memory", context.path, lambda: tuple(each for each, of_torch in _unfilled(context) if of_torch)
+    )
+
+
+def _unfilled(context: Context) -> Iterator[tuple[Finding, bool]]:
+    """The findings, each with whether torch gets the memory."""
     if EMPTY_WORDS.isdisjoint(context.tree.summary.calls) or is_test(context.path, context.tree.summary):
         return
     if context.path in context.project.torch_modules:
         reported: set[Span] = set()
         for site, message in reads_of_empty(context):
-            if not (_is_of_torch(site.names) and fills_memory(context, site.function)):
+            of_torch = _is_of_torch(site.names)
+            if not (of_torch and fills_memory(context, site.function)):
                 reported.add(span(site.call))
-                yield Finding("TRL111", span(site.call), message)
+                yield Finding("TRL111", span(site.call), message), of_torch
         for finding in _left_empty(context):
             if not any(finding.span.start <= each.start < finding.span.end for each in reported):
-                yield finding
+                yield finding, True
 
 
 def _is_of_torch(names: tuple[str, ...]) -> bool:

@@ -22,7 +22,7 @@ from torchrepro_lint.syntax.nodes import Assign, Call, Expression, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, passes_call, path_of
 from torchrepro_lint.syntax.use_def import receiver_or_container
 from torchrepro_lint.syntax.visitor import last_identifier, without_subscripts
-from torchrepro_lint.trace.traces import Context
+from torchrepro_lint.trace.traces import Context, Traces
 
 # Calls by which a model gets weights from elsewhere, or that make it without memory of its own.
 LOADING = frozenset(
@@ -48,7 +48,7 @@ def reads_of_empty(context: Context) -> Iterator[tuple[CallSite, str]]:
 
 # Whether torch itself fills such memory, since this release.
 FILLS_SINCE = (2, 2)
-FILL_FLAG = "fill-uninitialized-memory"
+_FILL_FLAG = "fill-uninitialized-memory"
 
 
 def fills_memory(context: Context, function: str) -> bool:
@@ -56,11 +56,12 @@ def fills_memory(context: Context, function: str) -> bool:
     project = context.project
     if release(context.catalogue.version) < FILLS_SINCE or not deterministic_mode_enabled(project, function):
         return False
-    return not any(
-        is_off(effect.value)
-        for program in programs_reaching_or_importing(project, function)
-        for effect in flag_writes_in(project, program, FILL_FLAG)
-    )
+    return not any(keeps_memory(project, each) for each in programs_reaching_or_importing(project, function))
+
+
+def keeps_memory(project: Traces, program: Program) -> bool:
+    """Whether a program turns the filling of such memory off."""
+    return any(is_off(effect.value) for effect in flag_writes_in(project, program, _FILL_FLAG))
 
 
 def may_load_weights(context: Context, owner: str) -> bool:

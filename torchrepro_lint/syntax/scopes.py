@@ -26,7 +26,7 @@ from torchrepro_lint.syntax.nodes import (
     Subscript,
     SyntaxTree,
 )
-from torchrepro_lint.syntax.qualified_names import imported_root, interned_names, is_lambda, top_package
+from torchrepro_lint.syntax.qualified_names import imported_root, interned_names, is_lambda, module_symbol, top_package
 from torchrepro_lint.syntax.visitor import (
     blocks,
     expressions_within,
@@ -180,6 +180,10 @@ class ControlFlowPosition(Record, frozen=True):
     @property
     def body(self) -> tuple[Statement, ...]:
         return self.spots[0].block
+
+    def symbol(self, path: str) -> str:
+        """The function in a file, or the module where the statement stands at the top level."""
+        return path + self.function.name if self.function is not None else module_symbol(path)
 
     @property
     def before(self) -> Iterator[Statement]:

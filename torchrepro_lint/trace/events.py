@@ -15,8 +15,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 from torchrepro_lint.query.database import Database
 from torchrepro_lint.query.memo_tables import MemoTable
 from torchrepro_lint.syntax.control_flow import Event, Guard, is_main_test
-from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Record, fields
+from torchrepro_lint.syntax.nodes import Call, Expression, FrozenRecord, Record, Ref, fields
 from torchrepro_lint.syntax.qualified_names import module_symbol
+from torchrepro_lint.syntax.visitor import subexpressions
 
 
 class CallFrame(FrozenRecord, frozen=True):
@@ -86,6 +87,12 @@ class TraceEvent(FrozenRecord, frozen=True):
 def guards(trace_event: TraceEvent) -> tuple[Guard, ...]:
     """All that surrounds a trace_event, from the entry point on."""
     return (*(guard for step in trace_event.call_path for guard in step.event.guards), *trace_event.event.guards)
+
+
+def tested_references(guards: Iterable[Guard]) -> Iterator[Ref]:
+    """The references that the tests among some guards read: ``args.seed`` of ``if args.seed is None``."""
+    tests = (guard.value for guard in guards if guard.kind in ("if", "else"))
+    return (each for test in tests for each in subexpressions(test) if isinstance(each, Ref))
 
 
 def guard_values(trace_event: TraceEvent) -> Iterator[tuple[Guard, tuple[str, Expression]]]:

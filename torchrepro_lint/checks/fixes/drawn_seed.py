@@ -12,8 +12,8 @@ from torchrepro_lint.domain.rng.seeders import PLAIN_SEEDERS
 from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, Fix, NoFix
 from torchrepro_lint.syntax.nodes import Arg, Assign, Call, Expression, ExpressionStatement, Operation, Ref, span
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
-from torchrepro_lint.trace.events import TraceEvent
+from torchrepro_lint.syntax.visitor import last_identifier
+from torchrepro_lint.trace.events import TraceEvent, tested_references
 from torchrepro_lint.trace.traces import Traces
 
 _NO_DEFAULT = "the program draws a seed when its user gives none, and only its author can choose a default"
@@ -47,8 +47,7 @@ def _is_drawn_for_none(project: Traces, trace_event: TraceEvent) -> bool:
     """Whether a draw is itself what seeds where no seed is given: ``if seed is None: torch.manual_seed(randint(…))``."""
     match trace_event.event.statement:
         case ExpressionStatement(value=Call(func=func, args=(Arg(value=drawn),))) if drawn == trace_event.event.value:
-            tests = (guard.value for guard in trace_event.event.guards if guard.kind in ("if", "else"))
-            read = (each for test in tests for each in subexpressions(test) if isinstance(each, Ref))
+            read = tested_references(trace_event.event.guards)
             seeds = not PLAIN_SEEDERS.isdisjoint(project.names(trace_event.path, func))
             return seeds and any(SEED_NAME.fullmatch(last_identifier(each)) for each in read)
     return False
@@ -56,9 +55,8 @@ def _is_drawn_for_none(project: Traces, trace_event: TraceEvent) -> bool:
 
 def _is_tested(trace_event: TraceEvent, targets: Sequence[Expression]) -> bool:
     """Whether a test around an event reads one of some variables: ``if args.seed is None``."""
-    read = {each.access_path for each in targets if isinstance(each, Ref)}
-    tests = (guard.value for guard in trace_event.event.guards if guard.kind in ("if", "else"))
-    return any(isinstance(each, Ref) and each.access_path in read for test in tests for each in subexpressions(test))
+    bound = {each.access_path for each in targets if isinstance(each, Ref)}
+    return any(each.access_path in bound for each in tested_references(trace_event.event.guards))
 
 
 def _drawn_part(value: Expression, call: Expression) -> Expression | None:

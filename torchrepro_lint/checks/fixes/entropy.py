@@ -155,8 +155,8 @@ def fix_value(project: Traces, path: str, value: Expression, source: str) -> Fix
             return Fix("Use a checksum", edits, safe=False)
     found = list(project.values(path, value))
     place = found[0][1] if len(found) == 1 and found[0][0] == path else value
-    if isinstance(place, Ref):
-        place = (stored_before(project.files[path], place) if place.path else None) or place
+    if isinstance(place, Ref) and place.path:
+        place = stored_before(project.files[path], place) or place
     if isinstance(place, Ref):
         return NoFix("it is not known where the value comes from")
     if runs_often(project, path, _as_call(place)):

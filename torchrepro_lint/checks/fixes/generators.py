@@ -217,7 +217,7 @@ def generator_edits(project: Traces, path: str, call: Call) -> tuple[Edit, ...] 
         and _DEFAULT_GENERATORS.isdisjoint(project.names(path, given.value))
     ):
         return NoFix("the generator is created elsewhere; seed it there")
-    if _may_compute_on_gpu(project, position.function.name if position.function else "", path):
+    if _may_compute_on_gpu(project, position.symbol(path)):
         return NoFix(
             "torch's default device may be a GPU here, and only the author can say which one the generator needs"
         )
@@ -234,9 +234,9 @@ def generator_edits(project: Traces, path: str, call: Call) -> tuple[Edit, ...] 
 
 
 @query()
-def _may_compute_on_gpu(project: Traces, function: str, path: str) -> bool:
+def _may_compute_on_gpu(project: Traces, function: str) -> bool:
     """Whether programs that reach a function may make tensors on a GPU by default: a permutation needs a generator of that device."""
-    programs = programs_reaching(project, f"{path}{function or ':'}")
+    programs = programs_reaching(project, function)
     candidates = call_candidates(project.resolver, _DEVICE_SETTERS)
     given = (
         arg.value

@@ -131,7 +131,7 @@ def _common_positions(program: Program, positions: list[ControlFlowPosition]) ->
         for number, spot in enumerate(position.spots):
             branch = spot.parent if isinstance(spot.parent, If) and not is_main_test(spot.parent.test) else None
             kind = "if" if branch and spot.block == branch.body else "else"
-            home = f"{program.entry.path}{position.function.name if position.function else ':'}"
+            home = position.symbol(program.entry.path)
             if branch and not (
                 _all_draws_under(program, branch, kind) and _is_entered_only_under(program, home, branch, kind)
             ):

@@ -51,7 +51,7 @@ from torchrepro_lint.syntax.nodes import (
 from torchrepro_lint.syntax.qualified_names import in_project, path_of, qualname_of, split_name, without_calls
 from torchrepro_lint.syntax.visitor import last_identifier, statements, subexpressions
 from torchrepro_lint.trace.call_paths import are_exclusive, process_starts
-from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional
+from torchrepro_lint.trace.events import TraceEvent, guards, is_conditional, tested_references
 from torchrepro_lint.trace.traces import Traces
 
 # For each family its modules, the usual short name and the call; in the order in which they are written. The first of the
@@ -167,8 +167,7 @@ def _is_incidental(project: Traces, trace_event: TraceEvent, draw: TraceEvent) -
             pass
         case _:
             return False
-    tests = [guard.value for guard in guards(trace_event) if guard.kind in ("if", "else") and guard.value is not None]
-    read = (each for test in tests for each in subexpressions(test) if isinstance(each, Ref))
+    read = tested_references(guards(trace_event))
     return not any(_ABOUT_SEEDS.search(word) for each in read for word in (*each.roots, *each.path))
 
 

@@ -30,12 +30,12 @@ from torchrepro_lint.source.patterns import lazy_pattern
 from torchrepro_lint.source.text import Edit, NoFix
 from torchrepro_lint.syntax.control_flow import is_main_test
 from torchrepro_lint.syntax.definitions import targets
-from torchrepro_lint.syntax.nodes import Call, Constant, If, Record, Ref, SimpleStatement, Statement
+from torchrepro_lint.syntax.nodes import Call, Constant, If, Record, Ref, SimpleStatement
 from torchrepro_lint.syntax.qualified_names import last_word, path_of
 from torchrepro_lint.syntax.scopes import ControlFlowPosition, comprehension_names, control_flow_position
-from torchrepro_lint.syntax.visitor import expressions_within, last_identifier, statements, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier, returned_values, statements, subexpressions
 from torchrepro_lint.trace.builder import Trace
-from torchrepro_lint.trace.events import guards
+from torchrepro_lint.trace.events import guards, tested_references
 from torchrepro_lint.trace.traces import Traces
 
 
@@ -102,7 +102,7 @@ class _Place:
         self.project = project
         self.path = path
         self.position = position
-        reaching = programs_reaching(project, f"{path}{position.function.name if position.function else ':'}")
+        reaching = programs_reaching(project, position.symbol(path))
         is_main = any(isinstance(each.parent, If) and is_main_test(each.parent.test) for each in position.spots)
         # A module that is imported does not run what it does as a program.
         self.programs = [each for each in reaching if each.entry.path == path] if is_main else [*reaching]
@@ -129,9 +129,10 @@ class _Place:
     def _is_returned(self) -> bool:
         function, made = self.position.function, self.position.spots[-1].statement
         kept = {each.access_path for each in targets(made) if isinstance(each, Ref)}
-        ends = [each for each in statements(function.body if function is not None else ()) if is_return(each)]
-        read = (part for each in ends for part in expressions_within(each) if isinstance(part, Ref))
-        return made in ends or any(part.access_path in kept for part in read)
+        values = [*returned_values(function.body if function is not None else ())]
+        read = (part for each in values for part in subexpressions(each) if isinstance(part, Ref))
+        here = isinstance(made, SimpleStatement) and any(each in made.values for each in values)
+        return here or any(part.access_path in kept for part in read)
 
     def _seeds_again(self, program: Program) -> bool:
         """Whether it seeds with a literal before, and with something else after."""
@@ -162,11 +163,6 @@ class _Place:
             before = [each for each in seed_origins(self.project, program.effects, ("torch",)) if each.order < order]
             found += before[-1:] or seed_origins(self.project, program.effects)[:1]
         return found
-
-
-def is_return(statement: Statement) -> bool:
-    """``return loader``."""
-    return isinstance(statement, SimpleStatement) and statement.kind == "return"
 
 
 def _other_seed(place: _Place, *, seeder: bool) -> WrittenSeed | NoFix:
@@ -208,9 +204,7 @@ def _own_seeds(place: _Place) -> Iterator[str]:
 def _is_tested(place: _Place, word: str) -> bool:
     """Whether all programs seed torch under a test of their seed alone."""
     seeds = [each.trace_event for program in place.programs for each in program.effects.seeds.get("torch", ())]
-    tests = [[guard.value for guard in guards(each) if guard.kind in ("if", "else")] for each in seeds]
-    read = [[part for test in some for part in subexpressions(test) if isinstance(part, Ref)] for some in tests]
-    return bool(seeds) and all(any(last_identifier(part) == word for part in parts) for parts in read)
+    return bool(seeds) and all(word in map(last_identifier, tested_references(guards(each))) for each in seeds)
 
 
 def _rewritten(place: _Place) -> Iterator[str]:

@@ -197,21 +197,7 @@ def _words(statement: Statement) -> str:
 
 # Names of calls that may iterate their arguments.
 _ITERATING_WORDS = frozenset(
-    {
-        "sample",
-        "list",
-        "tuple",
-        "enumerate",
-        "iter",
-        "zip",
-        "map",
-        "imap",
-        "starmap",
-        "filter",
-        "reversed",
-        "next",
-        "chain",
-    }
+    {"list", "tuple", "enumerate", "iter", "zip", "map", "imap", "starmap", "filter", "reversed", "next", "chain"}
     | {"from_iterable", "islice", "cycle", "product", "permutations", "combinations", "join", "deque", "array"}
     | {"asarray", "fromiter", "tensor", "as_tensor", "stack", "cat", "concat", "concatenate", "Series", "Index"}
     | {"DataFrame", "choice", "choices", "sample", "shuffle", "permutation", "fromkeys", "dict"}

@@ -16,10 +16,11 @@ from torchrepro_lint.query.memo_tables import LruTable
 from torchrepro_lint.syntax.nodes import Call, Constant, Expression, Lambda, Operation, Ref
 from torchrepro_lint.syntax.qualified_names import in_project, is_self, path_of, simple_name
 from torchrepro_lint.syntax.scopes import evaluation_start
-from torchrepro_lint.syntax.visitor import last_identifier, subexpressions
+from torchrepro_lint.syntax.visitor import last_identifier
 from torchrepro_lint.trace.call_paths import is_another_picked
 from torchrepro_lint.trace.contexts import CallEdgeContexts
 from torchrepro_lint.trace.dead_initialisation import loads_on_condition
+from torchrepro_lint.trace.events import tested_references
 from torchrepro_lint.trace.library_models import calls_method
 from torchrepro_lint.trace.traces import may_change
 
@@ -70,8 +71,7 @@ def is_reachable(project: ValueFlow, run: Trace, trace_event: TraceEvent) -> boo
 
 
 def _hangs_on_parameter(project: ValueFlow, run: Trace, trace_event: TraceEvent) -> bool:
-    tests = (each.value for each in trace_event.event.guards if each.kind in ("if", "else"))
-    asked = [each for test in tests for each in subexpressions(test) if isinstance(each, Ref)]
+    asked = [*tested_references(trace_event.event.guards)]
     plain = (trace_event.path + root for each in asked if not each.path for root in each.roots)
     if any(map(project.resolver.parameter, plain)):
         return True
@@ -255,8 +255,7 @@ class PathFeasibility:
         """The argument environments of a function, one for each way to enter it; for recursion, an empty one."""
         component = self._run.cycles.get(function, frozenset())
         yield from self._entering_component(function, component, depth, made=made)
-        # An environment from outside a strongly connected component may continue inside it.
-        if any(True for each in sorted(component) for _ in self._continuing_in_component(each, component, depth)):
+        if component and self._continues_inside(component, depth):
             yield Environment.of()
 
     def _entering_component(
@@ -318,9 +317,7 @@ class PathFeasibility:
             for arg in call.value.args
             if self._is_named(function, call._replace(value=arg.value))
         ]
-        of = self._project.value_sources.of
-        picked = (one for each in given for one in (of(each) if isinstance(each.value, Operation) else (each,)))
-        return bool(given) and not any(self._is_named(function, one) for one in picked)
+        return bool(given) and not any(self._is_named(function, one) for each in given for one in self._picked(each))
 
     def _calls_another(self, function: str, used: Closure) -> bool:
         """Whether a call runs a parameter for which only other functions or constants are passed: ``default(x, 1)``."""
@@ -345,8 +342,16 @@ class PathFeasibility:
                 return bool(names) and functions and function not in names
         return False
 
+    def _picked(self, given: Closure) -> Iterable[Closure]:
+        return self._project.value_sources.of(given) if isinstance(given.value, Operation) else (given,)
+
     def _is_named(self, function: str, value: Closure) -> bool:
         return function in self._names(value, value.value)
+
+    def _continues_inside(self, component: frozenset[str], depth: int) -> bool:
+        """Whether an environment from outside a strongly connected component continues inside it."""
+        ways = (self._continuing_in_component(function, component, depth) for function in sorted(component))
+        return any(True for way in ways for _ in way)
 
     def _continuing_in_component(self, function: str, component: frozenset[str], depth: int) -> Iterator[Environment]:
         definitions = self._project.resolver.functions(function)

@@ -57,21 +57,10 @@ _TAKING = frozenset(
 )
 
 
-_SEEDERS_OF_TORCH = (
-    "torch.manual_seed",
-    "torch.random.manual_seed",
-    "torch.cuda.manual_seed",
-    "torch.cuda.manual_seed_all",
-)
 # Calls whose one argument is a seed as an integer.
 PLAIN_SEEDERS = frozenset(
-    (
-        *_SEEDERS_OF_TORCH,
-        "torch.cuda.random.manual_seed",
-        "torch.cuda.random.manual_seed_all",
-        "numpy.random.seed",
-        "random.seed",
-    )
+    {"torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all"}
+    | {"torch.cuda.random.manual_seed", "torch.cuda.random.manual_seed_all", "numpy.random.seed", "random.seed"}
 )
 
 
